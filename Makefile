@@ -1,0 +1,43 @@
+# Everything runs in a virtual environment that the first command makes.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test test-all lint test-plain test-compiled bench clean help
+
+help: ## list the commands
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "perchtree needs Python 3.11 or newer: make PYTHON=/path/to/python")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev]'
+	@touch $@
+
+demo: $(READY) ## cluster a bundled data set online and show how it went
+	$(BIN)/perch demo
+
+test: lint test-plain test-compiled ## linting, types, layers and all quick tests
+
+test-all: lint test-plain ## the same, with the tests that take minutes
+	$(BIN)/pytest --cov --cov-append --cov-report=term-missing:skip-covered --cov-fail-under=95
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+# Kernels as plain Python on small inputs: their lines can be seen by the coverage report.
+test-plain: $(READY)
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m "not slow and not jit" --cov --cov-report=
+
+test-compiled: $(READY)
+	$(BIN)/pytest -m "not slow" --cov --cov-append --cov-report=term-missing:skip-covered --cov-fail-under=95
+
+bench: $(READY) ## speed and memory, beside a BLAS calibration (PERCHTREE_DATA names the data folder)
+	$(BIN)/python -m benchmarks
+
+clean: ## remove the virtual environment and all caches
+	rm -rf $(VENV) .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -1,0 +1,146 @@
+"""Changing the tree: the operations that rewire nodes. Each leaves every invariant true."""
+
+from .distances import lower_corner, upper_corner
+from .jit import kernel
+from .schema import (
+    FIRST,
+    LAST,
+    LEAF,
+    LEFT,
+    N_BOXES,
+    N_LEAVES,
+    N_POINTS,
+    NEXT,
+    NONE,
+    PARENT,
+    RIGHT,
+    ROOT,
+    SIZE,
+    Floats,
+    Tree,
+)
+from .walk import row_of, sibling_of
+
+
+@kernel
+def take(tree: Tree, counter: int) -> int:
+    """The next unused number of a kind."""
+    number = tree.counts[counter]
+    tree.counts[counter] = number + 1
+    return number
+
+
+@kernel
+def make_leaf(tree: Tree, x: Floats) -> int:
+    """A new leaf, not linked yet, that holds the next id."""
+    row = take(tree, N_LEAVES)
+    leaf = 2 * row
+    point_id = take(tree, N_POINTS)
+    for j in range(x.shape[0]):
+        tree.points[row, j] = x[j]
+    tree.nodes[leaf, PARENT] = NONE
+    tree.nodes[leaf, LEFT] = NONE
+    tree.nodes[leaf, RIGHT] = NONE
+    tree.nodes[leaf, SIZE] = 1
+    tree.nodes[leaf, FIRST] = point_id
+    tree.nodes[leaf, LAST] = point_id
+    tree.ids[point_id, LEAF] = leaf
+    tree.ids[point_id, NEXT] = NONE
+    return leaf
+
+
+@kernel
+def join_leaf(tree: Tree, leaf: int) -> None:
+    """Give the next id to a leaf that has the same point: counts grow, nothing rotates."""
+    point_id = take(tree, N_POINTS)
+    tree.ids[point_id, LEAF] = leaf
+    tree.ids[point_id, NEXT] = NONE
+    tree.ids[tree.nodes[leaf, LAST], NEXT] = point_id
+    tree.nodes[leaf, LAST] = point_id
+    node = leaf
+    while node != NONE:
+        tree.nodes[node, SIZE] += 1
+        node = tree.nodes[node, PARENT]
+
+
+@kernel
+def replace_child(tree: Tree, parent: int, child: int, by: int) -> None:
+    """Put `by` where `child` was below `parent`; with parent NONE, at the root."""
+    tree.nodes[by, PARENT] = parent
+    if parent == NONE:
+        tree.counts[ROOT] = by
+    elif tree.nodes[parent, LEFT] == child:
+        tree.nodes[parent, LEFT] = by
+    else:
+        tree.nodes[parent, RIGHT] = by
+
+
+@kernel
+def fit_box(tree: Tree, node: int) -> None:
+    """Make an internal node's box the union of its children's."""
+    left, right = tree.nodes[node, LEFT], tree.nodes[node, RIGHT]
+    left_lower, left_upper = lower_corner(tree, left), upper_corner(tree, left)
+    right_lower, right_upper = lower_corner(tree, right), upper_corner(tree, right)
+    box = tree.boxes[row_of(node)]
+    for j in range(box.shape[1]):
+        box[0, j] = min(left_lower[j], right_lower[j])
+        box[1, j] = max(left_upper[j], right_upper[j])
+
+
+@kernel
+def extend_box(box: Floats, x: Floats) -> bool:
+    """Make a box hold x; whether it had to grow."""
+    grew = False
+    for j in range(x.shape[0]):
+        if x[j] < box[0, j]:
+            box[0, j] = x[j]
+            grew = True
+        if x[j] > box[1, j]:
+            box[1, j] = x[j]
+            grew = True
+    return grew
+
+
+@kernel
+def add_to_ancestors(tree: Tree, node: int, x: Floats) -> None:
+    """AddPt of Algorithm 1, from `node` to the root.
+
+    Boxes nest: above the first one that holds x already, only counts change.
+    """
+    growing = True
+    while node != NONE:
+        tree.nodes[node, SIZE] += 1
+        if growing:
+            growing = extend_box(tree.boxes[row_of(node)], x)
+        node = tree.nodes[node, PARENT]
+
+
+@kernel
+def split(tree: Tree, leaf: int, x: Floats) -> int:
+    """Split of section 3.2: a new leaf for x beside `leaf`, under a new parent of both."""
+    new_leaf = make_leaf(tree, x)
+    parent = 2 * take(tree, N_BOXES) + 1
+    replace_child(tree, tree.nodes[leaf, PARENT], leaf, parent)
+    tree.nodes[parent, LEFT] = leaf
+    tree.nodes[parent, RIGHT] = new_leaf
+    tree.nodes[leaf, PARENT] = parent
+    tree.nodes[new_leaf, PARENT] = parent
+    tree.nodes[parent, SIZE] = tree.nodes[leaf, SIZE] + 1
+    tree.nodes[parent, FIRST] = NONE
+    tree.nodes[parent, LAST] = NONE
+    fit_box(tree, parent)
+    add_to_ancestors(tree, tree.nodes[parent, PARENT], x)
+    return new_leaf
+
+
+@kernel
+def rotate(tree: Tree, node: int) -> None:
+    """Rotate of section 3.3: `node` and its aunt become siblings; its old sibling moves up."""
+    parent = tree.nodes[node, PARENT]
+    grandparent = tree.nodes[parent, PARENT]
+    sibling = sibling_of(tree, node)
+    aunt = sibling_of(tree, parent)
+    replace_child(tree, parent, sibling, aunt)
+    replace_child(tree, grandparent, aunt, sibling)
+    tree.nodes[parent, SIZE] = tree.nodes[node, SIZE] + tree.nodes[aunt, SIZE]
+    fit_box(tree, parent)

@@ -1,0 +1,45 @@
+"""A hint to the processor: this row will be read soon."""
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils, config
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
+
+LINE = 64
+"""Bytes fetched at a time."""
+
+
+def _no_prefetch(array: Any, row: int) -> None:
+    """What the hint amounts to when kernels run as plain Python."""
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _prefetch(typing_context: Any, array: Any, row: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        view = make_array(signature.args[0])(context, builder, args[0])
+        stride = builder.extract_value(view.strides, 0)
+        offset = builder.mul(context.cast(builder, args[1], signature.args[1], types.intp), stride)
+        start = builder.bitcast(view.data, cgutils.voidptr_t)
+        byte, i32 = cgutils.voidptr_t, ir.IntType(32)
+        hint = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(ir.VoidType(), [byte, i32, i32, i32]),
+            "llvm.prefetch.p0",
+        )
+        with cgutils.for_range_slice(
+            builder,
+            context.get_constant(types.intp, 0),
+            stride,
+            context.get_constant(types.intp, LINE),
+        ) as (step, _):
+            address = builder.gep(start, [builder.add(offset, step)], source_etype=ir.IntType(8))
+            builder.call(hint, [address, i32(0), i32(3), i32(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, row), generate
+
+
+prefetch = _no_prefetch if config.DISABLE_JIT else _prefetch

@@ -1,0 +1,63 @@
+"""RotateRec (Algorithm 2): the walk towards the root that repairs the tree.
+
+The authors' program goes on past an unmasked leaf and stops at the first unmasked internal
+node; balance is checked all the way up. See ARCHITECTURE.md, "As published".
+"""
+
+from collections.abc import Callable
+
+from .links import rotate
+from .schema import (
+    BALANCE_CHECKS,
+    BALANCE_ROTATIONS,
+    MASKING_CHECKS,
+    MASKING_ROTATIONS,
+    PARENT,
+    SIZE,
+    Tree,
+)
+from .walk import has_aunt, is_leaf, sibling_of
+
+# Bound by `specialise`: (tree, node, sibling, aunt) -> whether the rule asks for a rotation.
+Rule = Callable[[Tree, int, int, int], bool]
+is_masked: Rule
+improves_balance: Rule
+may_overlap: Rule
+
+
+def rotate_masked(tree: Tree, new_leaf: int) -> None:
+    """Masking rotations (section 3.3) from the new leaf's sibling upwards."""
+    node = sibling_of(tree, new_leaf)
+    while has_aunt(tree, node):
+        parent = tree.nodes[node, PARENT]
+        tree.counts[MASKING_CHECKS] += 1
+        if is_masked(tree, node, sibling_of(tree, node), sibling_of(tree, parent)):
+            rotate(tree, node)
+            tree.counts[MASKING_ROTATIONS] += 1
+        elif not is_leaf(tree, node):
+            return
+        node = parent
+
+
+def rotate_balanced(tree: Tree, new_leaf: int) -> None:
+    """Balance rotations (section 4.1) from the new leaf's present sibling to the root.
+
+    At each level the smaller of two siblings is tried first, then the other.
+    """
+    node = sibling_of(tree, new_leaf)
+    while has_aunt(tree, node):
+        parent = tree.nodes[node, PARENT]
+        aunt = sibling_of(tree, parent)
+        sibling = sibling_of(tree, node)
+        if tree.nodes[sibling, SIZE] < tree.nodes[node, SIZE]:
+            node, sibling = sibling, node
+        for _ in range(2):
+            tree.counts[BALANCE_CHECKS] += 1
+            if improves_balance(tree, node, sibling, aunt) and may_overlap(
+                tree, node, sibling, aunt
+            ):
+                rotate(tree, node)
+                tree.counts[BALANCE_ROTATIONS] += 1
+                break
+            node, sibling = sibling, node
+        node = parent

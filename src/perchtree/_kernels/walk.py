@@ -1,0 +1,75 @@
+"""Moving around the tree. Nothing recurses and nothing needs a stack: chains may be N deep."""
+
+from .jit import kernel
+from .schema import (
+    LEFT,
+    NONE,
+    PARENT,
+    RIGHT,
+    Tree,
+)
+
+
+@kernel
+def is_point(node: int) -> bool:
+    """Whether the node stands for one point (and its copies), not for a box."""
+    return node & 1 == 0
+
+
+@kernel
+def row_of(node: int) -> int:
+    """The node's row in `points` or `boxes`."""
+    return node >> 1
+
+
+@kernel
+def is_leaf(tree: Tree, node: int) -> bool:
+    return bool(tree.nodes[node, LEFT] == NONE)
+
+
+@kernel
+def sibling_of(tree: Tree, node: int) -> int:
+    """The other child of the parent; `node` must not be the root."""
+    parent = tree.nodes[node, PARENT]
+    return (
+        tree.nodes[parent, RIGHT] if tree.nodes[parent, LEFT] == node else tree.nodes[parent, LEFT]
+    )
+
+
+@kernel
+def has_aunt(tree: Tree, node: int) -> bool:
+    """Whether the parent has a sibling, so that a rotation is possible (section 3.2)."""
+    parent = tree.nodes[node, PARENT]
+    return bool(parent != NONE and tree.nodes[parent, PARENT] != NONE)
+
+
+@kernel
+def first_leaf(tree: Tree, node: int) -> int:
+    while tree.nodes[node, LEFT] != NONE:
+        node = tree.nodes[node, LEFT]
+    return node
+
+
+@kernel
+def skip_subtree(tree: Tree, node: int, top: int) -> int:
+    """The next node of a preorder walk of `top` that is not below `node`; NONE at the end."""
+    while node != top:
+        parent = tree.nodes[node, PARENT]
+        if tree.nodes[parent, LEFT] == node:
+            return tree.nodes[parent, RIGHT]
+        node = parent
+    return NONE
+
+
+@kernel
+def next_leaf(tree: Tree, leaf: int, top: int) -> int:
+    """The leaf after `leaf` in a walk over the leaves below `top`; NONE at the end."""
+    node = skip_subtree(tree, leaf, top)
+    return node if node == NONE else first_leaf(tree, node)
+
+
+@kernel
+def next_node(tree: Tree, node: int, top: int) -> int:
+    """The node after `node` in a preorder walk of `top`; NONE at the end."""
+    child = tree.nodes[node, LEFT]
+    return child if child != NONE else skip_subtree(tree, node, top)

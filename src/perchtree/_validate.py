@@ -1,0 +1,100 @@
+"""Checks at the edge: what a user hands in is understood, or refused with a clear error."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+MAX_NORM = 9e18
+"""Rows of larger norm would overflow: squared distances are float32."""
+
+_CHUNK_VALUES = 2**18
+"""Values converted at a time, so that no second copy of the input is ever made."""
+
+
+def as_rows(X: Any, n_features: int) -> NDArray[Any]:
+    """X as a 2-d numeric array, not converted or copied; ValueError if anything is wrong."""
+    rows = _as_numeric(X)
+    if rows.ndim != 2:
+        hint = "X.reshape(1, -1) makes one row of it" if rows.ndim == 1 else "one row a point"
+        raise ValueError(f"expected a 2-d array, got {rows.ndim}-d: {hint}")
+    if rows.shape[1] != n_features:
+        raise ValueError(f"expected {n_features} features, got rows of {rows.shape[1]}")
+    if rows.shape[0] == 0:
+        raise ValueError("expected at least one row, got an empty array")
+    for start, stop in chunks(rows):
+        _check_values(rows[start:stop].astype(np.float64), start)
+    return rows
+
+
+def chunks(rows: NDArray[Any], most: int | None = None) -> Iterator[tuple[int, int]]:
+    """Ranges of rows, in order, of a size that is cheap to convert (at most `most` rows)."""
+    step = max(1, _CHUNK_VALUES // max(1, rows.shape[1]))
+    if most is not None:
+        step = min(step, most)
+    for start in range(0, rows.shape[0], step):
+        yield start, min(start + step, rows.shape[0])
+
+
+def as_choice(name: str, value: Any, choices: Any) -> Any:
+    """One of several names; ValueError that lists them otherwise."""
+    if value not in choices:
+        known = ", ".join(repr(choice) for choice in choices)
+        raise ValueError(f"{name} must be one of {known}, got {value!r}")
+    return value
+
+
+def as_count(name: str, value: Any, least: int = 1) -> int:
+    """A whole number, at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be a whole number, got {value!r}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}")
+    return int(value)
+
+
+def _as_numeric(X: Any) -> NDArray[Any]:
+    if scipy.sparse.issparse(X):
+        raise ValueError("sparse input is not supported: boxes are dense; use X.toarray()")
+    try:
+        rows = np.asarray(X)
+    except ValueError as error:
+        raise ValueError(f"expected a 2-d array of numbers: {error}") from None
+    if rows.dtype.kind in "biuf":
+        return rows
+    if rows.dtype.kind == "O" and rows.ndim == 2:
+        return _objects_as_numbers(rows)
+    raise ValueError(
+        f"expected numbers, got an array of {rows.dtype}: encode text and dates as numbers first"
+    )
+
+
+def _objects_as_numbers(rows: NDArray[Any]) -> NDArray[np.float64]:
+    numbers = np.empty(rows.shape, np.float64)
+    for index, row in enumerate(rows):
+        try:
+            numbers[index] = [float(value) for value in row]
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"row {index} holds something that is not a number: {list(row)!r:.200}; "
+                "drop the row or fill it in"
+            ) from None
+    return numbers
+
+
+def _check_values(values: NDArray[np.float64], start: int) -> None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        squared = np.einsum("ij,ij->i", values, values)
+    bad = ~(squared <= MAX_NORM**2)
+    if not bad.any():
+        return
+    row = int(bad.argmax())
+    if np.isnan(values[row]).any():
+        what = "contains NaN: drop the row or fill in the missing values"
+    elif np.isinf(values[row]).any():
+        what = "contains infinity: drop the row or clip it"
+    else:
+        what = f"has a norm above {MAX_NORM:.0e}, where float32 squares overflow: rescale the data"
+    raise ValueError(f"row {start + row} {what}")

@@ -1,0 +1,158 @@
+"""The tree in the numbering of scikit-learn and SciPy, for everything that only reads it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._kernels.measure import measure_diagonals
+from ._kernels.merges import add_sizes, arrange, find_smallest_ids, join_groups
+from ._kernels.schema import LEAF, LEFT, N_BOXES, N_POINTS, NONE, RIGHT, Tree
+
+
+@dataclass(frozen=True)
+class NodeTable:
+    """Numbers 0 .. n-1 are the points, n .. 2n-2 the merges; a merge comes after its parts.
+
+    Merges are ordered by height, then by the smallest id below. Points that share a leaf are
+    joined, below it, by a balanced subtree at the leaf's own height; `leaves` tells which
+    number stands for the leaf as a whole.
+
+    Attributes
+    ----------
+    children : int64 (n-1, 2)
+        The two parts of each merge, smaller number first.
+    parents : int64 (2n-1,)
+        The merge that each number is part of; -1 at the root.
+    heights : float64 (2n-1,)
+        Length of the diagonal of the box; 0 for points.
+    sizes : int64 (2n-1,)
+        Number of points below.
+    leaves : int64 (n,)
+        The number of the leaf that holds each point: the point itself where it is alone.
+    inner : bool (n-1,)
+        Whether a merge only joins points inside a leaf.
+    """
+
+    children: NDArray[np.int64]
+    parents: NDArray[np.int64]
+    heights: NDArray[np.float64]
+    sizes: NDArray[np.int64]
+    leaves: NDArray[np.int64]
+    inner: NDArray[np.bool_]
+
+    @property
+    def n_points(self) -> int:
+        return len(self.leaves)
+
+    def members(self, number: int) -> NDArray[np.int64]:
+        """The points below a number, in ascending order."""
+        points: list[int] = []
+        below = [number]
+        while below:
+            part = below.pop()
+            if part < self.n_points:
+                points.append(part)
+            else:
+                below.extend(self.children[part - self.n_points].tolist())
+        return np.sort(np.array(points))
+
+    def lca(self, a: int, b: int) -> int:
+        """The lowest number above both; for points that share a leaf, that leaf."""
+        point = min(a, b)
+        while point >= self.n_points:
+            point = int(self.children[point - self.n_points, 0])
+        while a != b:  # numbers grow towards the root
+            a, b = int(self.parents[min(a, b)]), max(a, b)
+        return max(a, int(self.leaves[point]))
+
+    def path(self, number: int) -> NDArray[np.int64]:
+        """The numbers from here to the root, both included."""
+        numbers = []
+        while number != NONE:
+            numbers.append(number)
+            number = int(self.parents[number])
+        return np.array(numbers)
+
+
+def parents_of(children: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The parent of each number, -1 at the root."""
+    n_points = len(children) + 1
+    parents = np.full(2 * n_points - 1, NONE, np.int64)
+    parents[children] = np.arange(n_points, 2 * n_points - 1)[:, np.newaxis]
+    return parents
+
+
+def arranged(
+    children: NDArray[np.int64], parents: NDArray[np.int64], *keys: NDArray[Any]
+) -> NDArray[np.int64]:
+    """Merges (0 .. n-2) by the given keys, most important first, but parts before wholes."""
+    n_points = len(children) + 1
+    above = parents[n_points:] - n_points
+    above[above < 0] = NONE
+    by_rank = np.lexsort(keys[::-1])
+    rank = np.empty_like(by_rank)
+    rank[by_rank] = np.arange(len(by_rank))
+    waiting = (children >= n_points).sum(axis=1)
+    order = np.empty_like(by_rank)
+    arrange(above, waiting, by_rank, rank, order)
+    return order
+
+
+def build_table(tree: Tree) -> NodeTable:
+    """Number the nodes of a tree that holds at least one point."""
+    raw, heights, leaves, n_inner = _raw_merges(tree)
+    n_points = len(leaves)
+    parents = parents_of(raw)
+    smallest = np.full(2 * n_points - 1, NONE, np.int64)
+    find_smallest_ids(n_points, parents, smallest)
+    order = arranged(raw, parents, heights, smallest[n_points:])
+
+    number = np.arange(2 * n_points - 1)
+    number[n_points + order] = np.arange(n_points, 2 * n_points - 1)
+    children = np.sort(number[raw[order]], axis=1)
+    sizes = np.ones(2 * n_points - 1, np.int64)
+    add_sizes(children, sizes)
+    table = NodeTable(
+        children=children,
+        parents=parents_of(children),
+        heights=np.concatenate([np.zeros(n_points), heights[order]]),
+        sizes=sizes,
+        leaves=number[leaves],
+        inner=order < n_inner,
+    )
+    for array in vars(table).values():
+        array.flags.writeable = False
+    return table
+
+
+def _raw_merges(
+    tree: Tree,
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64], int]:
+    """All merges in no useful order: pairs, heights; the leaf of each point.
+
+    The first ones, so many as the last result says, join points inside leaves.
+    """
+    n_points, n_boxes = int(tree.counts[N_POINTS]), int(tree.counts[N_BOXES])
+    leaf_of = tree.ids[:n_points, LEAF]
+    leaf_nodes, group, counts = np.unique(leaf_of, return_inverse=True, return_counts=True)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    n_inner = n_points - len(leaf_nodes)
+    merges = np.empty((n_points - 1, 2), np.int64)
+    tops = np.empty(len(leaf_nodes), np.int64)
+    join_groups(np.argsort(group, kind="stable"), starts, merges, tops)
+
+    internal = 2 * np.flatnonzero(tree.nodes[1 : 2 * n_boxes : 2, LEFT] != NONE) + 1
+    number = np.empty(len(tree.nodes), np.int64)
+    number[leaf_nodes] = tops
+    number[internal] = n_points + n_inner + np.arange(len(internal))
+    merges[n_inner:] = number[tree.nodes[internal][:, [LEFT, RIGHT]]]
+
+    diagonals = np.empty(n_boxes)
+    measure_diagonals(tree, diagonals)
+    holders = np.concatenate([np.repeat(leaf_nodes, counts - 1), internal])
+    has_box = holders % 2 == 1
+    heights = np.zeros(n_points - 1)
+    heights[has_box] = np.sqrt(diagonals[holders[has_box] // 2])
+    return merges, heights, tops[group], n_inner

@@ -1,0 +1,355 @@
+"""ClusterTree: owns the arrays, checks what comes in, calls the kernels."""
+
+import math
+import threading
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _arrays
+from ._kernels import modes
+from ._kernels.measure import measure_depths
+from ._kernels.schema import (
+    COUNTS,
+    DISTANCES,
+    LEFT,
+    MAX_POINTS,
+    N_BOXES,
+    N_LEAVES,
+    N_POINTS,
+    RIGHT,
+    SIZE,
+)
+from ._validate import as_choice, as_count, as_rows, chunks
+from .checks import check_tree
+from .cuts import cut_into
+from .table import NodeTable, build_table
+
+_ROWS_AT_ONCE = 256
+"""Rows handed to one kernel call: Ctrl-C is heard between calls."""
+
+
+class Depth(NamedTuple):
+    """Edges from the root to a leaf: the largest number, and the mean over leaves."""
+
+    max: int
+    mean: float
+
+
+@dataclass(frozen=True)
+class TreeStats:
+    """Work done by all inserts so far, in counts that repeat from run to run."""
+
+    distances: int
+    """Distances from a new point to a node or a leaf, in searches."""
+    expansions: int
+    """Internal nodes whose children a search looked at."""
+    masking_checks: int
+    masking_rotations: int
+    balance_checks: int
+    balance_rotations: int
+
+
+class ClusterTree:
+    """An online cluster tree: PERCH (Kobren, Monath, Krishnamurthy and McCallum, KDD 2017).
+
+    A binary tree with the points at its leaves. Each new point goes beside its nearest
+    neighbour; rotations then repair what that got wrong, and keep the tree shallow.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of columns of the data.
+    masking : {"published"}
+        Which distances decide about masking rotations (section 3.3).
+    balance : {"size"}
+        When a balance rotation (section 4.1) makes the tree more balanced.
+    search : {"auto", "astar"}
+        How the nearest leaf is found. Every exact search gives the same tree.
+
+    Notes
+    -----
+    Features are kept as float32, whatever comes in. Rows that are equal as float32 share a
+    leaf. Of several nearest leaves, the one with the smallest id is chosen.
+
+    Any number of threads may use one tree: their calls are carried out one after the other.
+    While a kernel runs, the GIL is released, so other Python threads go on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from perchtree import ClusterTree
+    >>> tree = ClusterTree(n_features=1)
+    >>> tree.insert(np.array([[-1.0], [1.0], [4.0], [4.5]]))
+    array([0, 1, 2, 3])
+    >>> tree.children
+    array([[2, 3],
+           [0, 1],
+           [4, 5]])
+    >>> ids, distances = tree.nearest([[0.9]], k=2)
+    >>> ids
+    array([[1, 0]])
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        *,
+        masking: str = "published",
+        balance: str = "size",
+        search: str = "auto",
+    ) -> None:
+        self.n_features = as_count("n_features", n_features)
+        self.masking = as_choice("masking", masking, modes.MASKINGS)
+        self.balance = as_choice("balance", balance, modes.BALANCES)
+        self.search = as_choice("search", search, modes.SEARCHES)
+        self._tree = _arrays.empty_tree(self.n_features)
+        self._table: NodeTable | None = None
+        self._lock = threading.RLock()
+
+    # Growing
+
+    def insert(self, X: ArrayLike, *, verbose: bool = False) -> NDArray[np.int64]:
+        """Insert rows in order.
+
+        Inserting in one call, in many calls or row by row gives the same tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            Finite numbers; norms of rows at most 9e18.
+        verbose : bool
+            Show a progress bar.
+
+        Returns
+        -------
+        ids : int64 array of shape (n_rows,)
+            The points' ids: 0, 1, 2, ... by arrival.
+
+        Raises
+        ------
+        ValueError
+            If anything about X is wrong. The tree is then unchanged.
+        KeyboardInterrupt
+            On Ctrl-C. The tree then holds the first rows of X; the message says how many.
+        """
+        rows = as_rows(X, self.n_features)
+        with self._lock:
+            start = self.n_points
+            if start + len(rows) > MAX_POINTS:
+                raise ValueError(f"a tree holds at most {MAX_POINTS:,} points")
+            self._tree = _arrays.with_room(self._tree, len(rows))
+            try:
+                self._insert_rows(rows, verbose)
+            except KeyboardInterrupt:
+                done = self.n_points - start
+                raise KeyboardInterrupt(
+                    f"{done:,} of {len(rows):,} rows were inserted, and the tree is whole; "
+                    f"insert(X[{done}:]) goes on"
+                ) from None
+            return np.arange(start, self.n_points)
+
+    def _insert_rows(self, rows: NDArray[Any], verbose: bool) -> None:
+        insert = modes.insert_kernel(self.masking, self.balance, self.search)
+        scratch = _arrays.make_scratch(self._tree, k=1)
+        self._table = None
+        with _progress(len(rows), verbose) as bar:
+            for start, stop in chunks(rows, _ROWS_AT_ONCE):
+                insert(self._tree, scratch, _as_float32(rows[start:stop]))
+                bar.update(stop - start)
+
+    # Asking
+
+    def nearest(self, X: ArrayLike, k: int = 1) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Find the k nearest points of each row, exactly, without inserting it.
+
+        Copies count as points of their own; at the same distance the smaller id comes first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        k : int
+
+        Returns
+        -------
+        ids : int64 array of shape (n_rows, k)
+        distances : float32 array of shape (n_rows, k)
+        """
+        rows = as_rows(X, self.n_features)
+        k = as_count("k", k)
+        with self._lock:
+            if k > self.n_points:
+                raise ValueError(f"k = {k} neighbours asked of {self.n_points} points")
+            find = modes.nearest_kernel(self.search)
+            ids = np.empty((len(rows), k), np.int64)
+            squared = np.empty((len(rows), k), np.float32)
+            tree = self._tree._replace(counts=self._tree.counts.copy())  # work not counted
+            scratch = _arrays.make_scratch(tree, min(k, self.n_leaves))
+            for start, stop in chunks(rows, _ROWS_AT_ONCE):
+                part = _as_float32(rows[start:stop])
+                find(tree, scratch, part, ids[start:stop], squared[start:stop])
+        return ids, np.sqrt(squared, out=squared)
+
+    @property
+    def n_points(self) -> int:
+        """Number of points inserted."""
+        return int(self._tree.counts[N_POINTS])
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves: points, less the copies that share a leaf."""
+        return int(self._tree.counts[N_LEAVES])
+
+    @property
+    def depth(self) -> Depth:
+        """Largest and mean depth of the leaves."""
+        with self._lock:
+            if self.n_points == 0:
+                return Depth(0, 0.0)
+            depths = np.zeros(len(self._tree.nodes), np.int32)
+            measure_depths(self._tree, depths)
+            of_leaves = depths[0 : 2 * self.n_leaves : 2]
+            return Depth(int(of_leaves.max()), float(of_leaves.mean()))
+
+    @property
+    def mean_balance(self) -> float:
+        """Balance of the tree (Definition 3): 1 is perfect; nan without internal nodes."""
+        with self._lock:
+            nodes = self._tree.nodes
+            internal = nodes[1 : 2 * int(self._tree.counts[N_BOXES]) : 2]
+            if len(internal) == 0:
+                return math.nan
+            left, right = nodes[internal[:, LEFT], SIZE], nodes[internal[:, RIGHT], SIZE]
+            return float((np.minimum(left, right) / np.maximum(left, right)).mean())
+
+    @property
+    def stats(self) -> TreeStats:
+        """Counts of the work done by inserts."""
+        return TreeStats(*self._tree.counts[DISTANCES:COUNTS].tolist())
+
+    # The tree in scikit-learn's numbering
+
+    @property
+    def table(self) -> NodeTable:
+        """All nodes in the numbering of `children`; kept until the next insert."""
+        with self._lock:
+            if self.n_points == 0:
+                raise ValueError("the tree is empty: insert points first")
+            if self._table is None:
+                self._table = build_table(self._tree)
+            return self._table
+
+    @property
+    def children(self) -> NDArray[np.int64]:
+        """The tree as an (n_points - 1, 2) array, as `children_` of scikit-learn.
+
+        Numbers below `n_points` are points; row i describes number `n_points + i`. Rows are
+        ordered by height, then by smallest id, a merge after its parts. Points that share a
+        leaf are joined below it by a balanced subtree.
+        """
+        return self.table.children
+
+    @property
+    def parents(self) -> NDArray[np.int64]:
+        """The parent of each of the 2 n_points - 1 numbers; -1 at the root."""
+        return self.table.parents
+
+    @property
+    def heights(self) -> NDArray[np.float64]:
+        """The length of the diagonal of each number's box; 0 for points."""
+        return self.table.heights
+
+    def leaf_of(self, ids: ArrayLike) -> NDArray[np.int64]:
+        """The number of the leaf that holds each point: its id, unless copies share the leaf."""
+        table = self.table
+        return table.leaves[_as_numbers(ids, table.n_points, "id")]
+
+    def members(self, node: int) -> NDArray[np.int64]:
+        """The ids of the points below a number, in ascending order."""
+        return self.table.members(_as_number(node, len(self.parents), "node"))
+
+    def lca(self, a: int, b: int) -> int:
+        """The lowest node that holds both numbers. Points that share a leaf meet at that leaf."""
+        limit = len(self.parents)
+        return self.table.lca(_as_number(a, limit, "node"), _as_number(b, limit, "node"))
+
+    def path(self, point_id: int) -> NDArray[np.int64]:
+        """The nodes from a point's leaf up to the root, both included."""
+        table = self.table
+        return table.path(int(table.leaves[_as_number(point_id, table.n_points, "id")]))
+
+    def cut(self, n_clusters: int) -> NDArray[np.int64]:
+        """Cut the tree into clusters by the paper's greedy heuristic (section 6.3).
+
+        While there are more than `n_clusters` leaves, the node of smallest cost is collapsed:
+        the diagonal of its box times the number of its points.
+
+        Returns
+        -------
+        labels : int64 array of shape (n_points,)
+            0 .. n_clusters - 1, in the order of the smallest id in each cluster.
+        """
+        return cut_into(self.table, as_count("n_clusters", n_clusters))
+
+    # The object itself
+
+    def check(self) -> None:
+        """Verify every invariant; raise InvariantError, which names the node, if one fails."""
+        with self._lock:
+            check_tree(self._tree)
+
+    def copy(self) -> Self:
+        """An independent copy."""
+        with self._lock:
+            twin = type(self).__new__(type(self))
+            twin.__setstate__(self.__getstate__() | {"_tree": _arrays.copied(self._tree)})
+            return twin
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.copy()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._lock = threading.RLock()
+
+    def __len__(self) -> int:
+        return self.n_points
+
+    def __repr__(self) -> str:
+        return (
+            f"ClusterTree(n_features={self.n_features}, masking={self.masking!r}, "
+            f"balance={self.balance!r}, search={self.search!r})"
+            f"  # {self.n_points:,} points in {self.n_leaves:,} leaves"
+        )
+
+
+def _as_float32(rows: NDArray[Any]) -> NDArray[np.float32]:
+    """A writable, contiguous float32 copy: the one kind of array that kernels are compiled for."""
+    return np.array(rows, dtype=np.float32, order="C")
+
+
+def _as_number(number: Any, limit: int, kind: str) -> int:
+    return int(_as_numbers(as_count(kind, number, least=0), limit, kind))
+
+
+def _as_numbers(numbers: ArrayLike, limit: int, kind: str) -> NDArray[np.int64]:
+    array = np.asarray(numbers)
+    if array.size and array.dtype.kind not in "iu":
+        raise TypeError(f"expected whole numbers for {kind}s, got {array.dtype}")
+    wrong = (array < 0) | (array >= limit)
+    if wrong.any():
+        raise ValueError(f"no {kind} {array[wrong].flat[0]}: they go from 0 to {limit - 1}")
+    return array.astype(np.int64)
+
+
+def _progress(total: int, verbose: bool) -> Any:
+    from tqdm.auto import tqdm
+
+    return tqdm(total=total, unit="point", unit_scale=True, disable=not verbose)

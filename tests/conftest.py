@@ -1,0 +1,41 @@
+"""Shared by all tests: how much hypothesis tries, and where large data lies."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from numba.core import config
+
+settings.register_profile("compiled", max_examples=400, deadline=None)
+settings.register_profile("plain", max_examples=25, deadline=None)
+settings.load_profile("plain" if config.DISABLE_JIT else "compiled")
+
+
+def pytest_collection_modifyitems(items):
+    if config.DISABLE_JIT:
+        skip = pytest.mark.skip(reason="needs compiled kernels")
+        for item in items:
+            if "jit" in item.keywords:
+                item.add_marker(skip)
+
+
+def data_folder() -> Path:
+    """The folder of the data sets beyond scikit-learn's own; skips the test if there is none."""
+    folder = os.environ.get("PERCHTREE_DATA")
+    if not folder:
+        pytest.skip("PERCHTREE_DATA is not set: it names the folder with the data sets")
+    return Path(folder)
+
+
+@pytest.fixture
+def data():
+    """Load a data set: name -> X (float32), y."""
+
+    def load(name):
+        with np.load(data_folder() / f"{name}.npz") as file:
+            X = file["X"].astype(np.float32)
+            return (X / np.float32(255) if name == "omniglot" else X), file["y"]
+
+    return load

@@ -1,0 +1,239 @@
+"""PERCH written for reading: one object a node, everything by exhaustion, nothing fast.
+
+Boxes and sizes are never stored, but taken from the points below a node whenever they are
+asked for. Distances are squared float64: exact on small-integer grids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+
+class Node:
+    def __init__(self, ids: list[int] | None = None, point: Vector | None = None) -> None:
+        self.parent: Node | None = None
+        self.children: list[Node] = []
+        self.ids = ids if ids is not None else []
+        self.point = point
+
+    @property
+    def is_leaf(self) -> bool:
+        return not self.children
+
+    @property
+    def sibling(self) -> Node:
+        assert self.parent is not None
+        return next(child for child in self.parent.children if child is not self)
+
+    @property
+    def aunt(self) -> Node | None:
+        if self.parent is None or self.parent.parent is None:
+            return None
+        return self.parent.sibling
+
+    def leaves(self) -> Iterator[Node]:
+        if self.is_leaf:
+            yield self
+        for child in self.children:
+            yield from child.leaves()
+
+    def nodes(self) -> Iterator[Node]:
+        yield self
+        for child in self.children:
+            yield from child.nodes()
+
+    @property
+    def members(self) -> frozenset[int]:
+        return frozenset(point_id for leaf in self.leaves() for point_id in leaf.ids)
+
+    @property
+    def size(self) -> int:
+        return len(self.members)
+
+    @property
+    def corners(self) -> tuple[Vector, Vector]:
+        points = np.array([leaf.point for leaf in self.leaves()])
+        return points.min(axis=0), points.max(axis=0)
+
+    @property
+    def height(self) -> float:
+        lower, upper = self.corners
+        return float(np.sqrt(((upper - lower) ** 2).sum()))
+
+
+def squared(x: Vector, y: Vector) -> float:
+    return float(((x - y) ** 2).sum())
+
+
+def box_min(x: Vector, node: Node) -> float:
+    """Equation 2."""
+    lower, upper = node.corners
+    return squared(x, np.clip(x, lower, upper))
+
+
+def box_max(x: Vector, node: Node) -> float:
+    """Equation 3."""
+    lower, upper = node.corners
+    return float(np.maximum((x - lower) ** 2, (x - upper) ** 2).sum())
+
+
+def min_to_node(x: Vector, node: Node) -> float:
+    if node.size > 20:
+        return box_min(x, node)
+    return min(squared(x, leaf.point) for leaf in node.leaves())
+
+
+def max_to_node(x: Vector, node: Node) -> float:
+    if node.size > 20:
+        return box_max(x, node)
+    return max(squared(x, leaf.point) for leaf in node.leaves())
+
+
+def published_min(a: Node, b: Node) -> float:
+    return max(
+        min(min_to_node(corner, a) for corner in b.corners),
+        min(min_to_node(corner, b) for corner in a.corners),
+    )
+
+
+def published_max(a: Node, b: Node) -> float:
+    return min(
+        max(max_to_node(corner, a) for corner in b.corners),
+        max(max_to_node(corner, b) for corner in a.corners),
+    )
+
+
+class ReferenceTree:
+    def __init__(self) -> None:
+        self.root: Node | None = None
+        self.n_points = 0
+        self.masking_rotations = 0
+        self.balance_rotations = 0
+
+    def insert(self, x: Vector) -> None:
+        point_id = self.n_points
+        self.n_points += 1
+        if self.root is None:
+            self.root = Node([point_id], x)
+            return
+        nearest = self.nearest_leaf(x)
+        if (nearest.point == x).all():
+            nearest.ids.append(point_id)
+            return
+        leaf = self.split(nearest, Node([point_id], x))
+        self.rotate_masked(leaf.sibling)
+        self.rotate_balanced(leaf.sibling)
+
+    def nearest_leaf(self, x: Vector) -> Node:
+        assert self.root is not None
+        return min(self.root.leaves(), key=lambda leaf: (squared(x, leaf.point), min(leaf.ids)))
+
+    def split(self, leaf: Node, new_leaf: Node) -> Node:
+        parent = Node()
+        self.replace(leaf, parent)
+        parent.children = [leaf, new_leaf]
+        leaf.parent = new_leaf.parent = parent
+        return new_leaf
+
+    def replace(self, node: Node, by: Node) -> None:
+        by.parent = node.parent
+        if node.parent is None:
+            self.root = by
+        else:
+            siblings = node.parent.children
+            siblings[siblings.index(node)] = by
+
+    def rotate(self, node: Node) -> None:
+        parent, sibling, aunt = node.parent, node.sibling, node.aunt
+        assert parent is not None
+        assert aunt is not None
+        grandparent = parent.parent
+        assert grandparent is not None
+        parent.children = [node, aunt]
+        aunt.parent = parent
+        grandparent.children = [parent, sibling]
+        sibling.parent = grandparent
+
+    def is_masked(self, node: Node, sibling: Node, aunt: Node) -> bool:
+        return published_min(node, sibling) > published_max(node, aunt)
+
+    def may_overlap(self, node: Node, sibling: Node, aunt: Node) -> bool:
+        return published_max(node, sibling) > published_min(node, aunt)
+
+    def improves_balance(self, node: Node, sibling: Node, aunt: Node) -> bool:
+        before = abs(node.size + sibling.size - aunt.size)
+        after = abs(sibling.size - (node.size + aunt.size))
+        return after < before
+
+    def rotate_masked(self, node: Node) -> None:
+        while node.aunt is not None:
+            if self.is_masked(node, node.sibling, node.aunt):
+                self.rotate(node)
+                self.masking_rotations += 1
+            elif not node.is_leaf:
+                return
+            node = node.parent
+
+    def rotate_balanced(self, node: Node) -> None:
+        while node.aunt is not None:
+            parent, aunt = node.parent, node.aunt
+            pair = [node, node.sibling]
+            if node.sibling.size < node.size:
+                pair.reverse()
+            for smaller, larger in (pair, pair[::-1]):
+                if self.improves_balance(smaller, larger, aunt) and self.may_overlap(
+                    smaller, larger, aunt
+                ):
+                    self.rotate(smaller)
+                    self.balance_rotations += 1
+                    break
+            node = parent
+
+    def clades(self) -> set[frozenset[int]]:
+        """The points below each node. Two trees are the same if and only if these are."""
+        assert self.root is not None
+        return {node.members for node in self.root.nodes()}
+
+    def children(self) -> list[tuple[int, int]]:
+        """The tree as merges in scikit-learn's numbering, by the definition."""
+        assert self.root is not None
+        merges = list(self._merges(self.root))
+        known = {frozenset([i]): i for i in range(self.n_points)}
+        rows: list[tuple[int, int]] = []
+        while merges:
+            ready = [m for m in merges if m[2] in known and m[3] in known]
+            merge = min(ready, key=lambda m: (m[0], m[1]))
+            merges.remove(merge)
+            low, high = sorted([known[merge[2]], known[merge[3]]])
+            known[merge[2] | merge[3]] = self.n_points + len(rows)
+            rows.append((low, high))
+        return rows
+
+    def _merges(self, node: Node) -> Iterator[tuple[float, int, frozenset[int], frozenset[int]]]:
+        """(height, smallest id, one part, other part) of each merge at or below `node`."""
+        if node.is_leaf:
+            parts = [frozenset([i]) for i in sorted(node.ids)]
+            while len(parts) > 1:
+                pairs = list(zip(parts[0::2], parts[1::2], strict=False))
+                for a, b in pairs:
+                    yield node.height, min(a | b), a, b
+                parts = [a | b for a, b in pairs] + parts[2 * len(pairs) :]
+            return
+        a, b = node.children
+        yield node.height, min(node.members), a.members, b.members
+        yield from self._merges(a)
+        yield from self._merges(b)
+
+
+def clades_of(tree: object) -> set[frozenset[int]]:
+    """The same for a ClusterTree, read through its public face."""
+    n_points = tree.n_points  # type: ignore[attr-defined]
+    leaves = {int(leaf) for leaf in tree.leaf_of(np.arange(n_points))}  # type: ignore[attr-defined]
+    inner = tree.table.inner  # type: ignore[attr-defined]
+    merges = {n_points + int(i) for i in np.flatnonzero(~inner)}
+    return {frozenset(tree.members(node).tolist()) for node in leaves | merges}  # type: ignore[attr-defined]
