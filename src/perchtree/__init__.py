@@ -1,8 +1,34 @@
-"""perchtree: online hierarchical clustering for very many points and very many clusters."""
+"""perchtree: online hierarchical clustering for very many points and very many clusters.
 
-from .errors import InvariantError
-from .tree import ClusterTree, Depth, TreeStats
+Names are imported when first used: Numba alone takes half a second, and `perch --help` should not.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .errors import InvariantError
+    from .tree import ClusterTree, Depth, TreeStats
 
 __all__ = ["ClusterTree", "Depth", "InvariantError", "TreeStats", "__version__"]
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "ClusterTree": "tree",
+    "Depth": "tree",
+    "InvariantError": "errors",
+    "TreeStats": "tree",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

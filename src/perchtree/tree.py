@@ -31,6 +31,9 @@ _ROWS_AT_ONCE = 256
 """Rows handed to one kernel call: Ctrl-C is heard between calls."""
 
 
+_SETTINGS = ("masking", "balance", "search")
+
+
 class Depth(NamedTuple):
     """Edges from the root to a leaf: the largest number, and the mean over leaves."""
 
@@ -106,7 +109,12 @@ class ClusterTree:
         self.balance = as_choice("balance", balance, modes.BALANCES)
         self.search = as_choice("search", search, modes.SEARCHES)
         self._tree = _arrays.empty_tree(self.n_features)
+        self._start()
+
+    def _start(self) -> None:
+        """What is not part of the tree itself: a copy or a pickle makes its own."""
         self._table: NodeTable | None = None
+        self._scratch = _arrays.make_scratch(self._tree, k=1)
         self._lock = threading.RLock()
 
     # Growing
@@ -140,7 +148,7 @@ class ClusterTree:
             start = self.n_points
             if start + len(rows) > MAX_POINTS:
                 raise ValueError(f"a tree holds at most {MAX_POINTS:,} points")
-            self._tree = _arrays.with_room(self._tree, len(rows))
+            self._make_room(len(rows))
             try:
                 self._insert_rows(rows, verbose)
             except KeyboardInterrupt:
@@ -151,13 +159,18 @@ class ClusterTree:
                 ) from None
             return np.arange(start, self.n_points)
 
+    def _make_room(self, n_more: int) -> None:
+        larger = _arrays.with_room(self._tree, n_more)
+        if larger is not self._tree:
+            self._scratch = _arrays.make_scratch(larger, k=1)
+            self._tree = larger
+
     def _insert_rows(self, rows: NDArray[Any], verbose: bool) -> None:
         insert = modes.insert_kernel(self.masking, self.balance, self.search)
-        scratch = _arrays.make_scratch(self._tree, k=1)
         self._table = None
         with _progress(len(rows), verbose) as bar:
             for start, stop in chunks(rows, _ROWS_AT_ONCE):
-                insert(self._tree, scratch, _as_float32(rows[start:stop]))
+                insert(self._tree, self._scratch, _as_float32(rows[start:stop]))
                 bar.update(stop - start)
 
     # Asking
@@ -304,7 +317,7 @@ class ClusterTree:
         """An independent copy."""
         with self._lock:
             twin = type(self).__new__(type(self))
-            twin.__setstate__(self.__getstate__() | {"_tree": _arrays.copied(self._tree)})
+            twin.__setstate__(self.__getstate__())
             return twin
 
     __copy__ = copy
@@ -313,20 +326,22 @@ class ClusterTree:
         return self.copy()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
+        with self._lock:
+            state = {name: vars(self)[name] for name in ("n_features", *_SETTINGS)}
+            return state | {"_tree": _arrays.copied(self._tree)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._lock = threading.RLock()
+        self._start()
 
     def __len__(self) -> int:
         return self.n_points
 
     def __repr__(self) -> str:
+        settings = "".join(f", {name}={vars(self)[name]!r}" for name in _SETTINGS)
         return (
-            f"ClusterTree(n_features={self.n_features}, masking={self.masking!r}, "
-            f"balance={self.balance!r}, search={self.search!r})"
-            f"  # {self.n_points:,} points in {self.n_leaves:,} leaves"
+            f"<ClusterTree(n_features={self.n_features}{settings}): "
+            f"{self.n_points:,} points in {self.n_leaves:,} leaves>"
         )
 
 

@@ -2,21 +2,20 @@
 
 import numpy as np
 import pytest
-from conftest import data_folder
 from sklearn.datasets import load_digits
 
+from conftest import data_folder
 from perchtree import ClusterTree
 
 pytestmark = pytest.mark.jit
 
 
 def hash_clades(children, n_points):
-    """A 63-bit sum of random numbers for each clade: equal sets have equal sums."""
-    codes = np.zeros(2 * n_points - 1, np.uint64)
-    codes[:n_points] = np.random.default_rng(0).integers(0, 2**63, n_points, dtype=np.uint64)
-    for merge, (a, b) in enumerate(children):
-        codes[n_points + merge] = codes[a] + codes[b]
-    return set(codes[n_points:].tolist())
+    """A sum of random 62-bit numbers for each clade: equal sets have equal sums."""
+    codes = np.random.default_rng(0).integers(0, 2**62, n_points).tolist()
+    for a, b in children.tolist():
+        codes.append(codes[a] + codes[b])
+    return set(codes[n_points:])
 
 
 @pytest.mark.parametrize(

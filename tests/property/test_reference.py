@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from reference import ReferenceTree, clades_of
-from strategies import grids
 
 from perchtree import ClusterTree
+from reference import ReferenceTree, clades_of
+from strategies import grids
 
 
 def grow_reference(X):

@@ -7,7 +7,6 @@ stale code. Only this package's kernels use it; Numba's global settings stay as 
 
 import functools
 import hashlib
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -65,7 +64,7 @@ def specialise(function: F, **parts: Callable[..., Any]) -> F:
 
 @functools.cache
 def cache_folder() -> Path | None:
-    """Folder of the compiled code of exactly these sources; None if it cannot be used."""
+    """Folder of the compiled code of exactly these sources; None if there can be none."""
     base = config.CACHE_DIR or AppDirs(appname="perchtree", appauthor=False).user_cache_dir
     try:
         digest = hashlib.sha256()
@@ -75,7 +74,7 @@ def cache_folder() -> Path | None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
         return None
-    return folder if os.access(folder, os.W_OK) else None
+    return folder
 
 
 class _Locator(_CacheLocator):  # type: ignore[misc]
