@@ -1,0 +1,1 @@
+"""Speed and memory, measured apart from the tests: `make bench`."""
