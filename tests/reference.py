@@ -1,12 +1,14 @@
 """PERCH written for reading: one object a node, everything by exhaustion, nothing fast.
 
-Boxes and sizes are never stored, but taken from the points below a node whenever they are
-asked for. Distances are squared float64: exact on small-integer grids.
+Boxes and sizes are never stored, but taken from the leaves below a node whenever they are asked
+for. A leaf has ids and a box: a point's box has no extent, a collapsed leaf's has. Distances are
+squared float64: exact on small-integer grids.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +21,7 @@ class Node:
         self.parent: Node | None = None
         self.children: list[Node] = []
         self.ids = ids if ids is not None else []
-        self.point = point
+        self.box = (point, point)
 
     @property
     def is_leaf(self) -> bool:
@@ -57,8 +59,8 @@ class Node:
 
     @property
     def corners(self) -> tuple[Vector, Vector]:
-        points = np.array([leaf.point for leaf in self.leaves()])
-        return points.min(axis=0), points.max(axis=0)
+        boxes = np.array([leaf.box for leaf in self.leaves()])
+        return boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)
 
     @property
     def height(self) -> float:
@@ -85,13 +87,13 @@ def box_max(x: Vector, node: Node) -> float:
 def min_to_node(x: Vector, node: Node) -> float:
     if node.size > 20:
         return box_min(x, node)
-    return min(squared(x, leaf.point) for leaf in node.leaves())
+    return min(box_min(x, leaf) for leaf in node.leaves())
 
 
 def max_to_node(x: Vector, node: Node) -> float:
     if node.size > 20:
         return box_max(x, node)
-    return max(squared(x, leaf.point) for leaf in node.leaves())
+    return max(box_max(x, leaf) for leaf in node.leaves())
 
 
 def published_min(a: Node, b: Node) -> float:
@@ -108,12 +110,48 @@ def published_max(a: Node, b: Node) -> float:
     )
 
 
+def interval_min(a: Node, b: Node) -> float:
+    """No point of one box is closer to one of the other."""
+    (a_lower, a_upper), (b_lower, b_upper) = a.corners, b.corners
+    return float((np.maximum(0, np.maximum(a_lower - b_upper, b_lower - a_upper)) ** 2).sum())
+
+
+def interval_max(a: Node, b: Node) -> float:
+    """No point of one box is farther from one of the other."""
+    (a_lower, a_upper), (b_lower, b_upper) = a.corners, b.corners
+    return float((np.maximum(a_upper - b_lower, b_upper - a_lower) ** 2).sum())
+
+
+def exactly_masked(node: Node, sibling: Node, aunt: Node) -> bool:
+    """Equation 1."""
+    return any(
+        max(box_min(x.box[0], y) for y in sibling.leaves())
+        > min(box_min(x.box[0], z) for z in aunt.leaves())
+        for x in node.leaves()
+    )
+
+
+def ratio(a: int, b: int) -> Fraction:
+    """Definition 3 for one node."""
+    return Fraction(min(a, b), max(a, b))
+
+
 class ReferenceTree:
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        masking: str | None = "published",
+        balance: str | None = "size",
+        beam_width: int | None = None,
+        max_leaves: int | None = None,
+    ) -> None:
         self.root: Node | None = None
         self.n_points = 0
         self.masking_rotations = 0
         self.balance_rotations = 0
+        self.masking = masking
+        self.balance = balance
+        self.beam_width = beam_width
+        self.max_leaves = max_leaves
 
     def insert(self, x: Vector) -> None:
         point_id = self.n_points
@@ -122,16 +160,27 @@ class ReferenceTree:
             self.root = Node([point_id], x)
             return
         nearest = self.nearest_leaf(x)
-        if (nearest.point == x).all():
+        if all((corner == x).all() for corner in nearest.box):
             nearest.ids.append(point_id)
             return
         leaf = self.split(nearest, Node([point_id], x))
         self.rotate_masked(leaf.sibling)
         self.rotate_balanced(leaf.sibling)
+        if self.max_leaves is not None:
+            self.collapse_surplus(self.max_leaves)
 
     def nearest_leaf(self, x: Vector) -> Node:
         assert self.root is not None
-        return min(self.root.leaves(), key=lambda leaf: (squared(x, leaf.point), min(leaf.ids)))
+        leaves = self.root.leaves() if self.beam_width is None else self.beam_leaves(x)
+        return min(leaves, key=lambda leaf: (box_min(x, leaf), box_max(x, leaf), min(leaf.ids)))
+
+    def beam_leaves(self, x: Vector) -> Iterator[Node]:
+        level = [self.root]
+        while level:
+            yield from (node for node in level if node.is_leaf)
+            internal = [node for node in level if not node.is_leaf]
+            kept = sorted(internal, key=lambda node: box_min(x, node))[: self.beam_width]
+            level = [child for node in kept for child in node.children]
 
     def split(self, leaf: Node, new_leaf: Node) -> Node:
         parent = Node()
@@ -149,35 +198,49 @@ class ReferenceTree:
             siblings[siblings.index(node)] = by
 
     def rotate(self, node: Node) -> None:
-        parent, sibling, aunt = node.parent, node.sibling, node.aunt
-        assert parent is not None
+        sibling, aunt = node.sibling, node.aunt
         assert aunt is not None
-        grandparent = parent.parent
-        assert grandparent is not None
-        parent.children = [node, aunt]
-        aunt.parent = parent
-        grandparent.children = [parent, sibling]
-        sibling.parent = grandparent
+        parent, grandparent = sibling.parent, aunt.parent
+        parent.children[parent.children.index(sibling)] = aunt
+        grandparent.children[grandparent.children.index(aunt)] = sibling
+        aunt.parent, sibling.parent = parent, grandparent
 
     def is_masked(self, node: Node, sibling: Node, aunt: Node) -> bool:
-        return published_min(node, sibling) > published_max(node, aunt)
+        if self.masking is None:
+            return False
+        if self.masking == "exact":
+            return exactly_masked(node, sibling, aunt)
+        nearest, farthest = self.distances()
+        return nearest(node, sibling) > farthest(node, aunt)
 
     def may_overlap(self, node: Node, sibling: Node, aunt: Node) -> bool:
-        return published_max(node, sibling) > published_min(node, aunt)
+        if self.masking == "exact":
+            return exactly_masked(node, sibling, aunt)
+        nearest, farthest = self.distances()
+        return farthest(node, sibling) > nearest(node, aunt)
+
+    def distances(self) -> tuple[Callable[[Node, Node], float], Callable[[Node, Node], float]]:
+        if self.masking == "interval":
+            return interval_min, interval_max
+        return published_min, published_max
 
     def improves_balance(self, node: Node, sibling: Node, aunt: Node) -> bool:
-        before = abs(node.size + sibling.size - aunt.size)
-        after = abs(sibling.size - (node.size + aunt.size))
-        return after < before
+        v, s, a = node.size, sibling.size, aunt.size
+        if self.balance is None:
+            return False
+        if self.balance == "size":
+            return abs(s - (v + a)) < abs(v + s - a)
+        return ratio(v, a) + ratio(v + a, s) > ratio(v, s) + ratio(v + s, a)
 
     def rotate_masked(self, node: Node) -> None:
         while node.aunt is not None:
+            parent = node.parent
             if self.is_masked(node, node.sibling, node.aunt):
                 self.rotate(node)
                 self.masking_rotations += 1
             elif not node.is_leaf:
                 return
-            node = node.parent
+            node = parent
 
     def rotate_balanced(self, node: Node) -> None:
         while node.aunt is not None:
@@ -193,6 +256,20 @@ class ReferenceTree:
                     self.balance_rotations += 1
                     break
             node = parent
+
+    def collapse_surplus(self, max_leaves: int) -> None:
+        assert self.root is not None
+        _, farthest = self.distances()
+        while len(list(self.root.leaves())) > max_leaves:
+            collapsible = [
+                node
+                for node in self.root.nodes()
+                if not node.is_leaf and all(child.is_leaf for child in node.children)
+            ]
+            node = min(collapsible, key=lambda n: (farthest(*n.children), min(n.members)))
+            leaf = Node(sorted(node.members))
+            leaf.box = node.corners
+            self.replace(node, leaf)
 
     def clades(self) -> set[frozenset[int]]:
         """The points below each node. Two trees are the same if and only if these are."""

@@ -1,5 +1,6 @@
 """Every invariant of a tree, stated and verified."""
 
+from collections.abc import Callable
 from typing import NoReturn
 
 import numpy as np
@@ -7,19 +8,24 @@ from numpy.typing import NDArray
 
 from ._kernels.measure import mark_reached
 from ._kernels.schema import (
+    BOX_ROWS,
     FIRST,
+    FREE_BOX,
+    FREE_POINT,
     LAST,
     LEAF,
     LEFT,
-    N_BOXES,
+    MAX_LEAVES,
     N_LEAVES,
     N_POINTS,
     NEXT,
     NONE,
     PARENT,
+    POINT_ROWS,
     RIGHT,
     ROOT,
     SIZE,
+    Queue,
     Tree,
 )
 from ._validate import chunks
@@ -34,6 +40,7 @@ def check_tree(tree: Tree) -> None:
     live = _check_links(tree)
     internal = live[tree.nodes[live, LEFT] != NONE]
     leaves = live[tree.nodes[live, LEFT] == NONE]
+    _require(np.array([len(leaves) == tree.counts[N_LEAVES]]), leaves, "is one of too many leaves")
     _check_leaves(tree, leaves)
     _check_sizes(tree, internal)
     _check_boxes(tree, internal)
@@ -51,8 +58,7 @@ def _fail(node: int, what: str) -> NoReturn:
 def _check_links(tree: Tree) -> NDArray[np.int64]:
     """Links are mutual, and a walk from the root meets each node once; the nodes it meets."""
     nodes, root = tree.nodes, int(tree.counts[ROOT])
-    n_leaves, n_boxes = int(tree.counts[N_LEAVES]), int(tree.counts[N_BOXES])
-    all_nodes = np.concatenate([2 * np.arange(n_leaves), 2 * np.arange(n_boxes) + 1])
+    all_nodes = _live_nodes(tree)
     exists = np.zeros(len(nodes) + 1, bool)  # the last entry is for NONE
     exists[all_nodes] = True
     if not exists[root]:
@@ -75,6 +81,43 @@ def _check_links(tree: Tree) -> NDArray[np.int64]:
         _fail(root, "is the root of a walk that meets a node twice")
     _require(reached[all_nodes], all_nodes, "is not reached from the root")
     return all_nodes
+
+
+def _live_nodes(tree: Tree) -> NDArray[np.int64]:
+    """All nodes in use: those of the rows ever used that are not in a list of free ones."""
+    points = 2 * np.arange(int(tree.counts[POINT_ROWS]))
+    boxes = 2 * np.arange(int(tree.counts[BOX_ROWS])) + 1
+    live = []
+    for kind, head in ((points, FREE_POINT), (boxes, FREE_BOX)):
+        free = kind[tree.nodes[kind, SIZE] == 0]
+        _require(tree.nodes[free, LEFT] == NONE, free, "is free but has children")
+        listed: list[int] = []
+        node = int(tree.counts[head])
+        while node != NONE and len(listed) <= len(free):
+            listed.append(node)
+            node = int(tree.nodes[node, PARENT])
+        _require(np.isin(listed, free), np.array(listed), "is in use but listed as free")
+        _require(np.isin(free, listed), free, "is free but not listed")
+        live.append(kind[tree.nodes[kind, SIZE] > 0])
+    return np.concatenate(live)
+
+
+def check_collapsed(tree: Tree, queue: Queue, key: Callable[[Tree, int], int]) -> None:
+    """Not more leaves than allowed, and every collapsible node is queued under its key."""
+    root = np.array([tree.counts[ROOT]])
+    within = tree.counts[N_LEAVES] <= tree.counts[MAX_LEAVES]
+    _require(np.array([within]), root, "is the root of more leaves than allowed")
+    if queue.count[0] == NONE:
+        return
+    nodes = tree.nodes
+    boxes = 2 * np.arange(int(tree.counts[BOX_ROWS])) + 1
+    internal = boxes[nodes[boxes, LEFT] != NONE]
+    is_leaf = nodes[:, LEFT] == NONE
+    pairs = internal[is_leaf[nodes[internal, LEFT]] & is_leaf[nodes[internal, RIGHT]]]
+    count = int(queue.count[0])
+    queued = set(zip(queue.keys[:count].tolist(), queue.nodes[:count].tolist(), strict=True))
+    holds = np.array([(int(key(tree, node)), node) in queued for node in pairs.tolist()], bool)
+    _require(holds, pairs, "can be collapsed but is not queued")
 
 
 def _check_leaves(tree: Tree, leaves: NDArray[np.int64]) -> None:

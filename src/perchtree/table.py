@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ._kernels.measure import measure_diagonals
 from ._kernels.merges import add_sizes, arrange, find_smallest_ids, join_groups
-from ._kernels.schema import LEAF, LEFT, N_BOXES, N_POINTS, NONE, RIGHT, Tree
+from ._kernels.schema import BOX_ROWS, LEAF, LEFT, N_POINTS, NONE, RIGHT, Tree
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def _raw_merges(
 
     The first ones, so many as the last result says, join points inside leaves.
     """
-    n_points, n_boxes = int(tree.counts[N_POINTS]), int(tree.counts[N_BOXES])
+    n_points, n_boxes = int(tree.counts[N_POINTS]), int(tree.counts[BOX_ROWS])
     leaf_of = tree.ids[:n_points, LEAF]
     leaf_nodes, group, counts = np.unique(leaf_of, return_inverse=True, return_counts=True)
     starts = np.concatenate([[0], np.cumsum(counts)])

@@ -11,19 +11,25 @@ from numpy.typing import ArrayLike, NDArray
 from . import _arrays
 from ._kernels import modes
 from ._kernels.measure import measure_depths
+from ._kernels.nearest import nearest_rows
 from ._kernels.schema import (
+    BOX_ROWS,
     COUNTS,
     DISTANCES,
+    LEAF,
     LEFT,
     MAX_POINTS,
-    N_BOXES,
     N_LEAVES,
     N_POINTS,
+    NONE,
     RIGHT,
     SIZE,
+    AStar,
+    Beam,
+    Scratch,
 )
 from ._validate import as_choice, as_count, as_rows, chunks
-from .checks import check_tree
+from .checks import check_collapsed, check_tree
 from .cuts import cut_into
 from .table import NodeTable, build_table
 
@@ -31,7 +37,7 @@ _ROWS_AT_ONCE = 256
 """Rows handed to one kernel call: Ctrl-C is heard between calls."""
 
 
-_SETTINGS = ("masking", "balance", "search")
+_SETTINGS = ("masking", "balance", "search", "beam_width", "max_leaves")
 
 
 class Depth(NamedTuple):
@@ -53,6 +59,12 @@ class TreeStats:
     masking_rotations: int
     balance_checks: int
     balance_rotations: int
+    collapses: int
+    """Pairs of leaves that became one."""
+    beam_checked: int
+    """Beam searches that were compared with the truth: a hundred in each order of magnitude."""
+    beam_found: int
+    """Those among them that found a leaf as near as any."""
 
 
 class ClusterTree:
@@ -65,12 +77,22 @@ class ClusterTree:
     ----------
     n_features : int
         Number of columns of the data.
-    masking : {"published"}
-        Which distances decide about masking rotations (section 3.3).
-    balance : {"size"}
-        When a balance rotation (section 4.1) makes the tree more balanced.
-    search : {"auto", "astar"}
-        How the nearest leaf is found. Every exact search gives the same tree.
+    masking : {"published", "interval", "exact", None}
+        Which distances decide about masking rotations (section 3.3): those of the authors'
+        program; true bounds between boxes; equation 1 by exhaustion, for small data. None makes
+        no masking rotations (the greedy algorithm).
+    balance : {"size", "ratio", None}
+        When a balance rotation (section 4.1) is an improvement: sizes differ less, as in the
+        authors' program; Definition 3 increases. None makes no balance rotations.
+    search : {"auto", "astar", "beam"}
+        How the nearest leaf is found. "auto" and "astar" are exact; every exact search gives the
+        same tree. "beam" (PERCH-B) looks at `beam_width` nodes of each level only.
+    beam_width : int
+        Nodes that a beam search keeps at each level. The paper: 5 for each of 24 threads.
+    max_leaves : int, optional
+        Collapsed mode (PERCH-C, with "beam" PERCH-BC): whenever there are more leaves, the two
+        sibling leaves closest to each other become one, which keeps its points' ids and their
+        bounding box, but not their features. Memory is then bounded, ids aside.
 
     Notes
     -----
@@ -100,22 +122,36 @@ class ClusterTree:
         self,
         n_features: int,
         *,
-        masking: str = "published",
-        balance: str = "size",
+        masking: str | None = "published",
+        balance: str | None = "size",
         search: str = "auto",
+        beam_width: int = 120,
+        max_leaves: int | None = None,
     ) -> None:
         self.n_features = as_count("n_features", n_features)
         self.masking = as_choice("masking", masking, modes.MASKINGS)
         self.balance = as_choice("balance", balance, modes.BALANCES)
         self.search = as_choice("search", search, modes.SEARCHES)
-        self._tree = _arrays.empty_tree(self.n_features)
+        self.beam_width = as_count("beam_width", beam_width)
+        self.max_leaves = None if max_leaves is None else as_count("max_leaves", max_leaves)
+        if masking == "exact" and max_leaves is not None:
+            raise ValueError(
+                "masking='exact' needs the features of all points, which collapsing drops: "
+                "leave out max_leaves, or choose another masking"
+            )
+        self._tree = _arrays.empty_tree(self.n_features, self.max_leaves)
         self._start()
 
     def _start(self) -> None:
         """What is not part of the tree itself: a copy or a pickle makes its own."""
         self._table: NodeTable | None = None
-        self._scratch = _arrays.make_scratch(self._tree, k=1)
+        self._scratch = Scratch(self._make_search(), _arrays.make_queue(self._tree))
         self._lock = threading.RLock()
+
+    def _make_search(self) -> AStar | Beam:
+        if self.search == "beam":
+            return _arrays.make_beam(self.beam_width)
+        return _arrays.make_astar(self._tree)
 
     # Growing
 
@@ -162,11 +198,13 @@ class ClusterTree:
     def _make_room(self, n_more: int) -> None:
         larger = _arrays.with_room(self._tree, n_more)
         if larger is not self._tree:
-            self._scratch = _arrays.make_scratch(larger, k=1)
             self._tree = larger
+            self._scratch = self._scratch._replace(search=self._make_search())
 
     def _insert_rows(self, rows: NDArray[Any], verbose: bool) -> None:
-        insert = modes.insert_kernel(self.masking, self.balance, self.search)
+        insert = modes.insert_kernel(
+            self.masking, self.balance, self.search, self.max_leaves is not None
+        )
         self._table = None
         with _progress(len(rows), verbose) as bar:
             for start, stop in chunks(rows, _ROWS_AT_ONCE):
@@ -195,14 +233,13 @@ class ClusterTree:
         with self._lock:
             if k > self.n_points:
                 raise ValueError(f"k = {k} neighbours asked of {self.n_points} points")
-            find = modes.nearest_kernel(self.search)
             ids = np.empty((len(rows), k), np.int64)
             squared = np.empty((len(rows), k), np.float32)
             tree = self._tree._replace(counts=self._tree.counts.copy())  # work not counted
-            scratch = _arrays.make_scratch(tree, min(k, self.n_leaves))
+            work = _arrays.make_astar(tree, min(k, self.n_leaves))
             for start, stop in chunks(rows, _ROWS_AT_ONCE):
                 part = _as_float32(rows[start:stop])
-                find(tree, scratch, part, ids[start:stop], squared[start:stop])
+                nearest_rows(tree, work, part, ids[start:stop], squared[start:stop])
         return ids, np.sqrt(squared, out=squared)
 
     @property
@@ -212,7 +249,7 @@ class ClusterTree:
 
     @property
     def n_leaves(self) -> int:
-        """Number of leaves: points, less the copies that share a leaf."""
+        """Number of leaves: points, less copies and those that were collapsed."""
         return int(self._tree.counts[N_LEAVES])
 
     @property
@@ -223,7 +260,7 @@ class ClusterTree:
                 return Depth(0, 0.0)
             depths = np.zeros(len(self._tree.nodes), np.int32)
             measure_depths(self._tree, depths)
-            of_leaves = depths[0 : 2 * self.n_leaves : 2]
+            of_leaves = depths[np.unique(self._tree.ids[: self.n_points, LEAF])]
             return Depth(int(of_leaves.max()), float(of_leaves.mean()))
 
     @property
@@ -231,7 +268,8 @@ class ClusterTree:
         """Balance of the tree (Definition 3): 1 is perfect; nan without internal nodes."""
         with self._lock:
             nodes = self._tree.nodes
-            internal = nodes[1 : 2 * int(self._tree.counts[N_BOXES]) : 2]
+            internal = nodes[1 : 2 * int(self._tree.counts[BOX_ROWS]) : 2]
+            internal = internal[internal[:, LEFT] != NONE]
             if len(internal) == 0:
                 return math.nan
             left, right = nodes[internal[:, LEFT], SIZE], nodes[internal[:, RIGHT], SIZE]
@@ -312,6 +350,9 @@ class ClusterTree:
         """Verify every invariant; raise InvariantError, which names the node, if one fails."""
         with self._lock:
             check_tree(self._tree)
+            if self.max_leaves is not None:
+                key, _, _ = modes.collapse_kernels(self.masking)
+                check_collapsed(self._tree, self._scratch.queue, key)
 
     def copy(self) -> Self:
         """An independent copy."""

@@ -139,3 +139,33 @@ def published_min(tree: Tree, a: int, b: int) -> np.float32:
 def published_max(tree: Tree, a: int, b: int) -> np.float32:
     """d+(a, b) of section 4.3 as the authors' program computes it."""
     return min(max_from_corners(tree, a, b), max_from_corners(tree, b, a))
+
+
+@kernel
+def interval_min(tree: Tree, a: int, b: int) -> np.float32:
+    """d-(a, b) between two boxes, side by side: no two points of theirs are closer."""
+    a_lower, a_upper = lower_corner(tree, a), upper_corner(tree, a)
+    b_lower, b_upper = lower_corner(tree, b), upper_corner(tree, b)
+    total = ZERO
+    for j in range(a_lower.shape[0]):
+        gap = max(max(a_lower[j] - b_upper[j], b_lower[j] - a_upper[j]), ZERO)
+        total += gap * gap
+    return total
+
+
+@kernel
+def interval_max(tree: Tree, a: int, b: int) -> np.float32:
+    """d+(a, b) between two boxes, side by side: no two points of theirs are farther apart."""
+    a_lower, a_upper = lower_corner(tree, a), upper_corner(tree, a)
+    b_lower, b_upper = lower_corner(tree, b), upper_corner(tree, b)
+    total = ZERO
+    for j in range(a_lower.shape[0]):
+        gap = max(a_upper[j] - b_lower[j], b_upper[j] - a_lower[j])
+        total += gap * gap
+    return total
+
+
+@kernel
+def leaf_distance(tree: Tree, a: int, b: int) -> np.float32:
+    """The distance between two leaves that are points."""
+    return point_distance(tree.points[row_of(a)], tree.points[row_of(b)])

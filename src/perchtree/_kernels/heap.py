@@ -1,6 +1,8 @@
-"""A binary min-heap in two parallel arrays, for the frontier of a search."""
+"""A binary min-heap in two parallel arrays."""
 
 from typing import Any
+
+import numpy as np
 
 from .jit import kernel
 
@@ -40,3 +42,9 @@ def pop(keys: Any, items: Any, count: int) -> int:
     keys[place] = key
     items[place] = item
     return count
+
+
+@kernel
+def sort_key(distance: np.float32, order: int) -> int:
+    """An integer that sorts by a distance, not negative, and then by `order`."""
+    return (np.int64(np.float32(distance).view(np.int32)) << 32) | np.int64(order)

@@ -1,7 +1,9 @@
 """Insert (Algorithm 1), for many rows in one call."""
 
 from collections.abc import Callable
+from typing import Any
 
+from .copies import find_copy
 from .distances import ZERO
 from .jit import kernel
 from .links import join_leaf, make_leaf, split
@@ -10,27 +12,36 @@ from .schema import (
     N_POINTS,
     NODE,
     NONE,
+    PARENT,
     ROOT,
     Floats,
+    Found,
+    Queue,
     Scratch,
     Tree,
 )
-from .search import find_copy
 
 # Bound by `specialise`.
-search: Callable[[Tree, Scratch, Floats], None]
-repair_masking: Callable[[Tree, int], None]
-repair_balance: Callable[[Tree, int], None]
+search: Callable[[Tree, Any, Floats], None]
+repair_masking: Callable[[Tree, Queue, int], None]
+repair_balance: Callable[[Tree, Queue, int], None]
+note_change: Callable[[Tree, Queue, int], None]
+collapse_surplus: Callable[[Tree, Queue], None]
 
 
 @kernel
-def place_point(tree: Tree, scratch: Scratch, x: Floats) -> int:
+def no_collapse(tree: Tree, queue: Queue) -> None:
+    """Without a bound on the leaves."""
+
+
+@kernel
+def place_point(tree: Tree, found: Found, x: Floats) -> int:
     """Put x beside the leaf the search found; its new leaf, or NONE if it joined a copy."""
     if tree.counts[N_POINTS] == 0:
         tree.counts[ROOT] = make_leaf(tree, x)
         return NONE
-    nearest = scratch.found.leaves[0, NODE]
-    if scratch.found.distances[0, FAR] == ZERO:
+    nearest = found.leaves[0, NODE]
+    if found.distances[0, FAR] == ZERO:
         copy = find_copy(tree, x, nearest)
         if copy != NONE:
             join_leaf(tree, copy)
@@ -43,8 +54,10 @@ def insert_rows(tree: Tree, scratch: Scratch, rows: Floats) -> None:
     for row in range(rows.shape[0]):
         x = rows[row]
         if tree.counts[N_POINTS] > 0:
-            search(tree, scratch, x)
-        new_leaf = place_point(tree, scratch, x)
+            search(tree, scratch.search, x)
+        new_leaf = place_point(tree, scratch.search.found, x)
         if new_leaf != NONE:
-            repair_masking(tree, new_leaf)
-            repair_balance(tree, new_leaf)
+            repair_masking(tree, scratch.queue, new_leaf)
+            repair_balance(tree, scratch.queue, new_leaf)
+            note_change(tree, scratch.queue, tree.nodes[new_leaf, PARENT])
+            collapse_surplus(tree, scratch.queue)

@@ -93,7 +93,8 @@ class _Implementation(CompileResultCacheImpl):  # type: ignore[misc]
         self._locator = _Locator()
         self._lineno = py_func.__code__.co_firstlineno
         version = f"py{sys.version_info[0]}{sys.version_info[1]}"
-        self._filename_base = f"{py_func.__module__}.{py_func.__qualname__}.{version}"
+        digest = hashlib.sha256(py_func.__qualname__.encode()).hexdigest()[:16]
+        self._filename_base = f"{py_func.__code__.co_name}-{digest}.{version}"
 
 
 class _SourceKeyedCache(FunctionCache):  # type: ignore[misc]

@@ -3,39 +3,69 @@
 from .distances import lower_corner, upper_corner
 from .jit import kernel
 from .schema import (
+    BOX_ROWS,
     FIRST,
+    FREE_BOX,
+    FREE_POINT,
     LAST,
     LEAF,
     LEFT,
-    N_BOXES,
     N_LEAVES,
     N_POINTS,
     NEXT,
     NONE,
     PARENT,
+    POINT_ROWS,
     RIGHT,
     ROOT,
     SIZE,
     Floats,
     Tree,
 )
-from .walk import row_of, sibling_of
+from .walk import is_point, row_of, sibling_of
 
 
 @kernel
-def take(tree: Tree, counter: int) -> int:
-    """The next unused number of a kind."""
-    number = tree.counts[counter]
-    tree.counts[counter] = number + 1
-    return number
+def take_node(tree: Tree, free: int, rows: int) -> int:
+    """A free node of a kind, which `free` and `rows` count: a freed one or the next new one."""
+    node = tree.counts[free]
+    if node != NONE:
+        tree.counts[free] = tree.nodes[node, PARENT]
+        return node
+    row = tree.counts[rows]
+    tree.counts[rows] = row + 1
+    return 2 * row + (rows == BOX_ROWS)
+
+
+@kernel
+def free_node(tree: Tree, node: int) -> None:
+    """Give back a node and its row of features."""
+    free = FREE_POINT if is_point(node) else FREE_BOX
+    tree.nodes[node, PARENT] = tree.counts[free]
+    tree.nodes[node, LEFT] = NONE
+    tree.nodes[node, RIGHT] = NONE
+    tree.nodes[node, SIZE] = 0
+    tree.nodes[node, FIRST] = NONE
+    tree.nodes[node, LAST] = NONE
+    tree.counts[free] = node
+
+
+@kernel
+def take_id(tree: Tree, leaf: int) -> int:
+    """The next id, given to a leaf."""
+    point_id = tree.counts[N_POINTS]
+    tree.counts[N_POINTS] = point_id + 1
+    tree.ids[point_id, LEAF] = leaf
+    tree.ids[point_id, NEXT] = NONE
+    return point_id
 
 
 @kernel
 def make_leaf(tree: Tree, x: Floats) -> int:
     """A new leaf, not linked yet, that holds the next id."""
-    row = take(tree, N_LEAVES)
-    leaf = 2 * row
-    point_id = take(tree, N_POINTS)
+    leaf = take_node(tree, FREE_POINT, POINT_ROWS)
+    row = row_of(leaf)
+    point_id = take_id(tree, leaf)
     for j in range(x.shape[0]):
         tree.points[row, j] = x[j]
     tree.nodes[leaf, PARENT] = NONE
@@ -44,17 +74,14 @@ def make_leaf(tree: Tree, x: Floats) -> int:
     tree.nodes[leaf, SIZE] = 1
     tree.nodes[leaf, FIRST] = point_id
     tree.nodes[leaf, LAST] = point_id
-    tree.ids[point_id, LEAF] = leaf
-    tree.ids[point_id, NEXT] = NONE
+    tree.counts[N_LEAVES] += 1
     return leaf
 
 
 @kernel
 def join_leaf(tree: Tree, leaf: int) -> None:
     """Give the next id to a leaf that has the same point: counts grow, nothing rotates."""
-    point_id = take(tree, N_POINTS)
-    tree.ids[point_id, LEAF] = leaf
-    tree.ids[point_id, NEXT] = NONE
+    point_id = take_id(tree, leaf)
     tree.ids[tree.nodes[leaf, LAST], NEXT] = point_id
     tree.nodes[leaf, LAST] = point_id
     node = leaf
@@ -119,7 +146,7 @@ def add_to_ancestors(tree: Tree, node: int, x: Floats) -> None:
 def split(tree: Tree, leaf: int, x: Floats) -> int:
     """Split of section 3.2: a new leaf for x beside `leaf`, under a new parent of both."""
     new_leaf = make_leaf(tree, x)
-    parent = 2 * take(tree, N_BOXES) + 1
+    parent = take_node(tree, FREE_BOX, BOX_ROWS)
     replace_child(tree, tree.nodes[leaf, PARENT], leaf, parent)
     tree.nodes[parent, LEFT] = leaf
     tree.nodes[parent, RIGHT] = new_leaf

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .jit import entry_point
-from .schema import N_BOXES, NONE, PARENT, ROOT, Bools, Doubles, Ints, Tree
+from .schema import BOX_ROWS, NONE, PARENT, ROOT, Bools, Doubles, Ints, Tree
 from .walk import next_node
 
 
@@ -34,7 +34,7 @@ def mark_reached(tree: Tree, reached: Bools) -> bool:
 @entry_point
 def measure_diagonals(tree: Tree, squared: Doubles) -> None:
     """Squared length of each box's diagonal. A larger box never has a shorter one."""
-    for row in range(tree.counts[N_BOXES]):
+    for row in range(tree.counts[BOX_ROWS]):
         total = 0.0
         for j in range(tree.boxes.shape[2]):
             side = np.float64(tree.boxes[row, 1, j]) - np.float64(tree.boxes[row, 0, j])

@@ -1,30 +1,26 @@
 """Nearest points of many rows, without inserting them."""
 
-from collections.abc import Callable
-
-from .jit import kernel
+from .astar import astar
+from .jit import entry_point, kernel
 from .schema import (
     FIRST,
     NEAR,
     NEXT,
     NODE,
     NONE,
+    AStar,
     Counts,
     Floats,
-    Scratch,
     Tree,
 )
 from .walk import is_point
 
-# Bound by `specialise`.
-search: Callable[[Tree, Scratch, Floats], None]
-
 
 @kernel
-def offer_points(tree: Tree, scratch: Scratch, rank: int, ids: Counts, squared: Floats) -> None:
+def offer_points(tree: Tree, work: AStar, rank: int, ids: Counts, squared: Floats) -> None:
     """Merge the ids of the leaf found at `rank` into the k best, by distance and then id."""
-    near = scratch.found.distances[rank, NEAR]
-    leaf = scratch.found.leaves[rank, NODE]
+    near = work.found.distances[rank, NEAR]
+    leaf = work.found.leaves[rank, NODE]
     last = ids.shape[0] - 1
     point_id = tree.nodes[leaf, FIRST]
     while point_id != NONE:
@@ -43,14 +39,15 @@ def offer_points(tree: Tree, scratch: Scratch, rank: int, ids: Counts, squared: 
         point_id = tree.ids[point_id, NEXT]
 
 
-def nearest_rows(tree: Tree, scratch: Scratch, rows: Floats, ids: Counts, squared: Floats) -> None:
+@entry_point
+def nearest_rows(tree: Tree, work: AStar, rows: Floats, ids: Counts, squared: Floats) -> None:
     """For each row the k nearest points, nearest first, into `ids` and `squared` (rows, k).
 
     The k nearest leaves hold the k nearest points; points at the same distance go by id.
     """
     for row in range(rows.shape[0]):
-        search(tree, scratch, rows[row])
+        astar(tree, work, rows[row])
         ids[row] = NONE
-        for rank in range(min(ids.shape[1], scratch.found.leaves.shape[0])):
-            if scratch.found.leaves[rank, NODE] != NONE:
-                offer_points(tree, scratch, rank, ids[row], squared[row])
+        for rank in range(min(ids.shape[1], work.found.leaves.shape[0])):
+            if work.found.leaves[rank, NODE] != NONE:
+                offer_points(tree, work, rank, ids[row], squared[row])

@@ -6,6 +6,7 @@ node; balance is checked all the way up. See ARCHITECTURE.md, "As published".
 
 from collections.abc import Callable
 
+from .jit import kernel
 from .links import rotate
 from .schema import (
     BALANCE_CHECKS,
@@ -14,6 +15,7 @@ from .schema import (
     MASKING_ROTATIONS,
     PARENT,
     SIZE,
+    Queue,
     Tree,
 )
 from .walk import has_aunt, is_leaf, sibling_of
@@ -23,9 +25,21 @@ Rule = Callable[[Tree, int, int, int], bool]
 is_masked: Rule
 improves_balance: Rule
 may_overlap: Rule
+# Bound as well: told of every node that has other children than before.
+note_change: Callable[[Tree, Queue, int], None]
 
 
-def rotate_masked(tree: Tree, new_leaf: int) -> None:
+@kernel
+def ignore_change(tree: Tree, queue: Queue, node: int) -> None:
+    """Without collapsing, nobody needs to know."""
+
+
+@kernel
+def no_rotations(tree: Tree, queue: Queue, new_leaf: int) -> None:
+    """The greedy algorithm of section 3.2."""
+
+
+def rotate_masked(tree: Tree, queue: Queue, new_leaf: int) -> None:
     """Masking rotations (section 3.3) from the new leaf's sibling upwards."""
     node = sibling_of(tree, new_leaf)
     while has_aunt(tree, node):
@@ -33,13 +47,14 @@ def rotate_masked(tree: Tree, new_leaf: int) -> None:
         tree.counts[MASKING_CHECKS] += 1
         if is_masked(tree, node, sibling_of(tree, node), sibling_of(tree, parent)):
             rotate(tree, node)
+            note_change(tree, queue, parent)
             tree.counts[MASKING_ROTATIONS] += 1
         elif not is_leaf(tree, node):
             return
         node = parent
 
 
-def rotate_balanced(tree: Tree, new_leaf: int) -> None:
+def rotate_balanced(tree: Tree, queue: Queue, new_leaf: int) -> None:
     """Balance rotations (section 4.1) from the new leaf's present sibling to the root.
 
     At each level the smaller of two siblings is tried first, then the other.
@@ -57,6 +72,7 @@ def rotate_balanced(tree: Tree, new_leaf: int) -> None:
                 tree, node, sibling, aunt
             ):
                 rotate(tree, node)
+                note_change(tree, queue, parent)
                 tree.counts[BALANCE_ROTATIONS] += 1
                 break
             node, sibling = sibling, node

@@ -35,15 +35,22 @@ ID_COLUMNS = 2
 ROOT = 0
 N_POINTS = 1
 N_LEAVES = 2
-N_BOXES = 3
+MAX_LEAVES = 3
+POINT_ROWS = 4
+BOX_ROWS = 5
+FREE_POINT = 6
+FREE_BOX = 7
 # ... and the work done so far.
-DISTANCES = 4
-EXPANSIONS = 5
-MASKING_CHECKS = 6
-MASKING_ROTATIONS = 7
-BALANCE_CHECKS = 8
-BALANCE_ROTATIONS = 9
-COUNTS = 10
+DISTANCES = 8
+EXPANSIONS = 9
+MASKING_CHECKS = 10
+MASKING_ROTATIONS = 11
+BALANCE_CHECKS = 12
+BALANCE_ROTATIONS = 13
+COLLAPSES = 14
+BEAM_CHECKED = 15
+BEAM_FOUND = 16
+COUNTS = 17
 
 # Columns of `Found.distances` and `Found.leaves`.
 NEAR = 0
@@ -56,15 +63,17 @@ class Tree(NamedTuple):
     """A cluster tree. All arrays have spare capacity.
 
     A node's number tells what it is and where its features are: node 2r is a leaf that stands
-    for one point, row r of `points`; node 2r + 1 has a box, row r of `boxes`. So a search goes
-    from a child's number straight to its features.
+    for one point, row r of `points`; node 2r + 1 has a box, row r of `boxes`: an internal node
+    or a collapsed leaf. So a search goes from a child's number straight to its features.
 
     `nodes`: int32 (nodes, 6), one row a node, with the columns
 
     - PARENT: the node above; NONE at the root.
-    - LEFT, RIGHT: the children; NONE at a leaf. Their order means nothing.
+    - LEFT, RIGHT: the children; NONE at a leaf. Their order breaks ties in a beam search.
     - SIZE: number of points below (copies count).
     - FIRST, LAST: the ends of a leaf's list of ids, FIRST the smallest; NONE otherwise.
+
+    A freed node has SIZE 0, no children, and as PARENT the next free one of its kind.
 
     `points`: float32 (rows, d), the features of leaves, stored once.
 
@@ -78,6 +87,8 @@ class Tree(NamedTuple):
 
     `counts`: int64, the numbers that change with every insert, indexed by the constants above.
     They live in an array, so that a kernel leaves the tree whole wherever Python is interrupted.
+    POINT_ROWS and BOX_ROWS are the rows ever used, FREE_POINT and FREE_BOX the first free node
+    of each kind.
 
     (Few arrays, because Numba passes each as seven or more arguments: with one array a column
     the same code ran at half the speed and took twice as long to compile.)
@@ -101,8 +112,8 @@ class Found(NamedTuple):
     leaves: Ints
 
 
-class Scratch(NamedTuple):
-    """Working memory of one search: the frontier as a heap (keys and nodes), and the result.
+class AStar(NamedTuple):
+    """Working memory of an A* search: the frontier as a heap, and the result.
 
     The frontier holds disjoint internal nodes, so half as many as there are leaves suffice.
     """
@@ -110,3 +121,34 @@ class Scratch(NamedTuple):
     keys: Floats
     nodes: Ints
     found: Found
+
+
+class Beam(NamedTuple):
+    """Working memory of a beam search: heaps of this level and the next, and the result.
+
+    - `keys`: int64 (2, 2 width), d- and, where that is equal, the order in which nodes were met;
+    - `nodes`: int32 (2, 2 width).
+    """
+
+    keys: Counts
+    nodes: Ints
+    found: Found
+
+
+class Queue(NamedTuple):
+    """Collapsible nodes as a heap, by d+ between the children and then by smallest id.
+
+    It can be made from the tree at any time. Entries whose node has changed since stay until
+    they come up. `count[0]` is the number of entries, NONE while the queue is not made.
+    """
+
+    keys: Counts
+    nodes: Ints
+    count: Counts
+
+
+class Scratch(NamedTuple):
+    """What a kernel needs beside the tree."""
+
+    search: AStar | Beam
+    queue: Queue

@@ -1,0 +1,86 @@
+"""Approximate search, breadth first: PERCH-B (section 5)."""
+
+from .distances import INFINITY, min_to_box
+from .found import clear, loosen, offer_leaf
+from .heap import pop, push, sort_key
+from .jit import kernel
+from .schema import (
+    BEAM_CHECKED,
+    BEAM_FOUND,
+    DISTANCES,
+    EXPANSIONS,
+    LEFT,
+    N_POINTS,
+    NEAR,
+    NONE,
+    RIGHT,
+    ROOT,
+    Beam,
+    Floats,
+    Tree,
+)
+from .walk import first_leaf, is_leaf, is_point, next_leaf
+
+
+@kernel
+def visit(tree: Tree, work: Beam, x: Floats, node: int, side: int, count: int) -> int:
+    """Score a leaf, or queue an internal node for the level on `side`; its new count."""
+    near = min_to_box(tree, x, node)
+    if is_point(node) or is_leaf(tree, node):
+        offer_leaf(tree, work.found, x, node, near)
+    elif near <= loosen(work.found.distances[-1, NEAR], x.shape[0]):
+        # Farther nodes cannot hold the answer, nor could they oust one that does.
+        count = push(work.keys[side], work.nodes[side], count, sort_key(near, count), node)
+    return count
+
+
+@kernel
+def beam(tree: Tree, work: Beam, x: Floats) -> None:
+    """Put the nearest leaves that a beam meets into `work.found`.
+
+    Each level keeps the `width` internal nodes of smallest d-; leaves are scored when met; the
+    search ends when there is no next level. Nodes with the same d- keep their order.
+    """
+    clear(work.found)
+    width = work.nodes.shape[1] // 2
+    distances, expansions = 1, 0
+    side = 0
+    count = visit(tree, work, x, tree.counts[ROOT], side, 0)
+    while count > 0:
+        below = 0
+        for _ in range(min(count, width)):
+            node = work.nodes[side, 0]
+            count = pop(work.keys[side], work.nodes[side], count)
+            below = visit(tree, work, x, tree.nodes[node, LEFT], 1 - side, below)
+            below = visit(tree, work, x, tree.nodes[node, RIGHT], 1 - side, below)
+            distances += 2
+            expansions += 1
+        side = 1 - side
+        count = below
+    tree.counts[DISTANCES] += distances
+    tree.counts[EXPANSIONS] += expansions
+
+
+@kernel
+def is_sampled(point_id: int) -> bool:
+    """Whether a point is in the sample: 90 of ids 100 to 999, 90 of 1,000 to 9,999, and so on."""
+    step = 1
+    while point_id >= 100 * step:
+        step *= 10
+    return point_id % step == 0
+
+
+@kernel
+def beam_with_sample(tree: Tree, work: Beam, x: Floats) -> None:
+    """The same, and for a sample of inserts, look at every leaf: was the nearest one found?"""
+    beam(tree, work, x)
+    if not is_sampled(tree.counts[N_POINTS]):
+        return
+    nearest = INFINITY
+    root = tree.counts[ROOT]
+    leaf = first_leaf(tree, root)
+    while leaf != NONE:
+        nearest = min(nearest, min_to_box(tree, x, leaf))
+        leaf = next_leaf(tree, leaf, root)
+    tree.counts[BEAM_CHECKED] += 1
+    tree.counts[BEAM_FOUND] += work.found.distances[0, NEAR] == nearest

@@ -1,0 +1,46 @@
+"""Finding the leaf that already holds a point."""
+
+from .jit import kernel
+from .schema import LEFT, NONE, ROOT, Floats, Tree
+from .walk import is_leaf, is_point, row_of, skip_subtree
+
+
+@kernel
+def equals_point(tree: Tree, leaf: int, x: Floats) -> bool:
+    if not is_point(leaf):
+        return False
+    row = row_of(leaf)
+    for j in range(x.shape[0]):
+        if tree.points[row, j] != x[j]:
+            return False
+    return True
+
+
+@kernel
+def box_holds(box: Floats, x: Floats) -> bool:
+    for j in range(x.shape[0]):
+        if x[j] < box[0, j] or x[j] > box[1, j]:
+            return False
+    return True
+
+
+@kernel
+def find_copy(tree: Tree, x: Floats, nearest: int) -> int:
+    """The leaf whose point equals x, or NONE, given the nearest leaf, at distance 0.
+
+    Nearly always that is the nearest leaf itself. But squares of tiny differences underflow,
+    and then some other point, with a smaller id, can be at distance 0 as well.
+    """
+    if equals_point(tree, nearest, x):
+        return nearest
+    root = tree.counts[ROOT]
+    node = root
+    while node != NONE:
+        if is_leaf(tree, node):
+            if equals_point(tree, node, x):
+                return node
+        elif box_holds(tree.boxes[row_of(node)], x):
+            node = tree.nodes[node, LEFT]
+            continue
+        node = skip_subtree(tree, node, root)
+    return NONE

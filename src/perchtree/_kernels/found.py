@@ -1,0 +1,64 @@
+"""The best leaves a search has met, and when it may stop looking."""
+
+import numpy as np
+
+from .distances import INFINITY, max_to_box
+from .jit import kernel
+from .schema import BY_ID, FAR, FIRST, NEAR, NODE, NONE, Floats, Found, Tree
+from .walk import is_point
+
+_ROUNDING = np.float32(4 * np.finfo(np.float32).eps)
+_SMALLEST = np.finfo(np.float32).tiny
+
+
+@kernel
+def loosen(bound: np.float32, n_features: int) -> np.float32:
+    """A little more than `bound`.
+
+    Sums of the same numbers in another order differ by a few roundings a term; a search that
+    prunes above this never loses a tie.
+    """
+    return bound * (np.float32(1) + _ROUNDING * np.float32(n_features)) + _SMALLEST
+
+
+@kernel
+def clear(found: Found) -> None:
+    for rank in range(found.leaves.shape[0]):
+        found.distances[rank, NEAR] = INFINITY
+        found.distances[rank, FAR] = INFINITY
+        found.leaves[rank, BY_ID] = NONE
+        found.leaves[rank, NODE] = NONE
+
+
+@kernel
+def is_nearer(found: Found, rank: int, near: np.float32, far: np.float32, first: int) -> bool:
+    """The order of leaves: d-, then d+ (the tighter box wins), then the smallest id."""
+    if found.leaves[rank, NODE] == NONE:
+        return True
+    if near != found.distances[rank, NEAR]:
+        return bool(near < found.distances[rank, NEAR])
+    if far != found.distances[rank, FAR]:
+        return bool(far < found.distances[rank, FAR])
+    return bool(first < found.leaves[rank, BY_ID])
+
+
+@kernel
+def offer_leaf(tree: Tree, found: Found, x: Floats, leaf: int, near: np.float32) -> None:
+    """Take a leaf among the best if it belongs there."""
+    rank = found.leaves.shape[0] - 1
+    if near > found.distances[rank, NEAR]:
+        return
+    far = near if is_point(leaf) else max_to_box(tree, x, leaf)
+    first = tree.nodes[leaf, FIRST]
+    if not is_nearer(found, rank, near, far, first):
+        return
+    while rank > 0 and is_nearer(found, rank - 1, near, far, first):
+        found.distances[rank, NEAR] = found.distances[rank - 1, NEAR]
+        found.distances[rank, FAR] = found.distances[rank - 1, FAR]
+        found.leaves[rank, BY_ID] = found.leaves[rank - 1, BY_ID]
+        found.leaves[rank, NODE] = found.leaves[rank - 1, NODE]
+        rank -= 1
+    found.distances[rank, NEAR] = near
+    found.distances[rank, FAR] = far
+    found.leaves[rank, BY_ID] = first
+    found.leaves[rank, NODE] = leaf

@@ -1,0 +1,119 @@
+"""Every mode of the paper equals its slow version, node for node."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perchtree import ClusterTree
+from reference import ReferenceTree, clades_of
+from strategies import grids
+
+MASKINGS = ["published", "interval", "exact", None]
+BALANCES = ["size", "ratio", None]
+
+few = settings(max_examples=max(5, settings.default.max_examples // 4))
+
+
+def assert_same(tree, reference):
+    tree.check()
+    assert clades_of(tree) == reference.clades()
+    assert tree.stats.masking_rotations == reference.masking_rotations
+    assert tree.stats.balance_rotations == reference.balance_rotations
+
+
+def assert_same_growth(X, tree, reference):
+    """Compare after every insert."""
+    for x in X:
+        tree.insert(x[np.newaxis])
+        reference.insert(x)
+        assert_same(tree, reference)
+
+
+@pytest.mark.parametrize("masking", MASKINGS)
+@pytest.mark.parametrize("balance", BALANCES)
+@given(X=grids())
+@few
+def test_rules(masking, balance, X):
+    tree = ClusterTree(X.shape[1], masking=masking, balance=balance)
+    reference = ReferenceTree(masking, balance)
+    tree.insert(X)
+    for x in X:
+        reference.insert(x)
+    assert_same(tree, reference)
+
+
+@pytest.mark.parametrize("masking", ["published", "interval", None])
+@pytest.mark.parametrize("balance", BALANCES)
+@given(X=grids(max_points=30), max_leaves=st.sampled_from([1, 2, 3, 5, 8, 13]))
+@few
+def test_collapsing(masking, balance, X, max_leaves):
+    tree = ClusterTree(X.shape[1], masking=masking, balance=balance, max_leaves=max_leaves)
+    assert_same_growth(X, tree, ReferenceTree(masking, balance, max_leaves=max_leaves))
+
+
+@pytest.mark.parametrize("width", [1, 2, 5])
+@given(X=grids())
+def test_beam(width, X):
+    tree = ClusterTree(X.shape[1], search="beam", beam_width=width)
+    reference = ReferenceTree(beam_width=width)
+    tree.insert(X)
+    for x in X:
+        reference.insert(x)
+    assert_same(tree, reference)
+
+
+@given(X=grids(max_points=30), width=st.integers(1, 4), max_leaves=st.integers(1, 12))
+def test_beam_and_collapsing(X, width, max_leaves):
+    tree = ClusterTree(X.shape[1], search="beam", beam_width=width, max_leaves=max_leaves)
+    assert_same_growth(X, tree, ReferenceTree(beam_width=width, max_leaves=max_leaves))
+
+
+@given(X=grids())
+def test_a_wide_beam_is_exact(X):
+    exact = ClusterTree(X.shape[1])
+    wide = ClusterTree(X.shape[1], search="beam", beam_width=1000)
+    exact.insert(X)
+    wide.insert(X)
+    assert np.array_equal(exact.children, wide.children)
+    assert wide.stats.beam_found == wide.stats.beam_checked == min(len(X), 100) - 1
+
+
+@given(X=grids(), max_leaves=st.integers(1, 20))
+def test_nearest_in_collapsed_mode(X, max_leaves):
+    """A collapsed leaf is as near as its box; its points come in the order of their ids."""
+    tree = ClusterTree(X.shape[1], max_leaves=max_leaves)
+    reference = ReferenceTree(max_leaves=max_leaves)
+    tree.insert(X)
+    for x in X:
+        reference.insert(x)
+    from reference import box_max, box_min
+
+    for query in X[:5] + 0.5:
+        ids, distances = tree.nearest(query[np.newaxis], k=len(X))
+        expected = sorted(
+            (box_min(query, leaf), point_id)
+            for leaf in reference.root.leaves()
+            for point_id in leaf.ids
+        )
+        assert np.allclose(distances[0] ** 2, [near for near, _ in expected], rtol=1e-5)
+        assert ids[0].tolist() == [point_id for _, point_id in expected]
+        nearest = reference.nearest_leaf(query)
+        assert box_max(query, nearest) >= box_min(query, nearest)
+
+
+@pytest.mark.jit
+@given(X=grids(min_points=100, max_points=300), max_leaves=st.integers(5, 40))
+@settings(max_examples=20)
+def test_many_collapses(X, max_leaves):
+    """Queues fill up with stale entries and are made anew; rows are freed and used again."""
+    tree = ClusterTree(X.shape[1], max_leaves=max_leaves)
+    assert_same_growth_quickly(X, tree, ReferenceTree(max_leaves=max_leaves))
+
+
+def assert_same_growth_quickly(X, tree, reference):
+    for start in range(0, len(X), 25):
+        tree.insert(X[start : start + 25])
+        for x in X[start : start + 25]:
+            reference.insert(x)
+        assert_same(tree, reference)
