@@ -12,7 +12,7 @@ from rich.table import Table
 
 from .common import blas_gflops
 
-NAMES = ["startup", "published", "growth", "memory"]
+NAMES = ["startup", "published", "growth", "memory", "collapsed"]
 
 
 @click.command()

@@ -1,6 +1,9 @@
 """The one place that allocates a tree's arrays and lets them grow."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from ._kernels.schema import (
     BOX_ROWS,
@@ -17,7 +20,6 @@ from ._kernels.schema import (
     ROOT,
     AStar,
     Beam,
-    Counts,
     Found,
     Queue,
     Tree,
@@ -28,32 +30,70 @@ def empty_tree(n_features: int, max_leaves: int | None) -> Tree:
     counts = np.zeros(COUNTS, np.int64)
     counts[[ROOT, FREE_POINT, FREE_BOX]] = NONE
     counts[MAX_LEAVES] = NONE if max_leaves is None else max_leaves
-    return _allocate(n_features, 0, 0, 0, counts)
+    return Tree(
+        nodes=np.empty((0, NODE_COLUMNS), np.int32),
+        points=np.empty((0, n_features), np.float32),
+        boxes=np.empty((0, 2, n_features), np.float32),
+        ids=np.empty((0, ID_COLUMNS), np.int32),
+        counts=counts,
+    )
 
 
 def with_room(tree: Tree, n_more: int) -> Tree:
-    """The same tree with space for `n_more` points: itself, or a larger copy.
+    """The same tree with space for `n_more` points: arrays that are too small are replaced.
 
     The first call gets exactly the size it asks for; later growth at least doubles, so that
     many small inserts cost linear time. Memory that is not used yet is not resident.
     """
+    n_points, points, boxes = tree.counts[[N_POINTS, POINT_ROWS, BOX_ROWS]].tolist()
     most_points, most_boxes = _most_rows(int(tree.counts[MAX_LEAVES]))
-    present = len(tree.points), len(tree.boxes), len(tree.ids)
-    sizes = (
-        _capacity(present[0], min(int(tree.counts[POINT_ROWS]) + n_more, most_points), most_points),
-        _capacity(present[1], min(int(tree.counts[BOX_ROWS]) + n_more, most_boxes), most_boxes),
-        _capacity(present[2], int(tree.counts[N_POINTS]) + n_more, MAX_POINTS),
-    )
-    if sizes == present:
-        return tree
-    return _copy_into(tree, _allocate(tree.points.shape[1], *sizes, tree.counts))
+    point_rows = _capacity(tree.points, points + n_more, most_points)
+    box_rows = _capacity(tree.boxes, boxes + n_more, most_boxes)
+    ids = _capacity(tree.ids, n_points + n_more, MAX_POINTS)
+    return _resized(tree, point_rows, box_rows, ids)
 
 
 def copied(tree: Tree) -> Tree:
     """An independent copy, without spare capacity."""
-    points, boxes, ids = tree.counts[[POINT_ROWS, BOX_ROWS, N_POINTS]].tolist()
-    counts = tree.counts.copy()
-    return _copy_into(tree, _allocate(tree.points.shape[1], points, boxes, ids, counts))
+    n_points, points, boxes = tree.counts[[N_POINTS, POINT_ROWS, BOX_ROWS]].tolist()
+    trimmed = _resized(tree, points, boxes, n_points)
+    copies = {
+        name: array.copy() if array is getattr(tree, name) else array
+        for name, array in trimmed._asdict().items()
+    }
+    return Tree(**copies)
+
+
+def _resized(tree: Tree, points: int, boxes: int, ids: int) -> Tree:
+    used_ids, used_points, used_boxes = tree.counts[[N_POINTS, POINT_ROWS, BOX_ROWS]].tolist()
+    return Tree(
+        nodes=_resize(tree.nodes, 2 * max(points, boxes), 2 * max(used_points, used_boxes)),
+        points=_resize(tree.points, points, used_points),
+        boxes=_resize(tree.boxes, boxes, used_boxes),
+        ids=_resize(tree.ids, ids, used_ids),
+        counts=tree.counts,
+    )
+
+
+def _resize(array: NDArray[Any], length: int, used: int) -> NDArray[Any]:
+    """An array of another length with the same rows in use; the same one if that fits."""
+    if length == len(array):
+        return array
+    resized = np.empty((length, *array.shape[1:]), array.dtype)
+    resized[:used] = array[:used]
+    return resized
+
+
+def _capacity(array: NDArray[Any], needed: int, most: int) -> int:
+    needed = min(needed, most)
+    return len(array) if needed <= len(array) else min(max(needed, 2 * len(array)), most)
+
+
+def _most_rows(max_leaves: int) -> tuple[int, int]:
+    """Most points and boxes at any time: with one leaf too many, all of them collapsed but one."""
+    if max_leaves == NONE:
+        return MAX_POINTS, MAX_POINTS
+    return max_leaves + 1, 2 * max_leaves + 1
 
 
 def make_astar(tree: Tree, k: int = 1) -> AStar:
@@ -78,31 +118,3 @@ def make_queue(tree: Tree) -> Queue:
 
 def _make_found(k: int) -> Found:
     return Found(np.empty((k, 2), np.float32), np.empty((k, 2), np.int32))
-
-
-def _most_rows(max_leaves: int) -> tuple[int, int]:
-    """Most points and boxes at any time: with one leaf too many, all of them collapsed but one."""
-    if max_leaves == NONE:
-        return MAX_POINTS, MAX_POINTS
-    return max_leaves + 1, 2 * max_leaves + 1
-
-
-def _capacity(present: int, needed: int, most: int) -> int:
-    return present if needed <= present else min(max(needed, 2 * present), most)
-
-
-def _allocate(n_features: int, points: int, boxes: int, ids: int, counts: Counts) -> Tree:
-    return Tree(
-        nodes=np.empty((2 * max(points, boxes), NODE_COLUMNS), np.int32),
-        points=np.empty((points, n_features), np.float32),
-        boxes=np.empty((boxes, 2, n_features), np.float32),
-        ids=np.empty((ids, ID_COLUMNS), np.int32),
-        counts=counts,
-    )
-
-
-def _copy_into(tree: Tree, larger: Tree) -> Tree:
-    for old, new in zip(tree[:-1], larger[:-1], strict=True):
-        used = min(len(old), len(new))
-        new[:used] = old[:used]
-    return larger

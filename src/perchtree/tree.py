@@ -197,8 +197,9 @@ class ClusterTree:
 
     def _make_room(self, n_more: int) -> None:
         larger = _arrays.with_room(self._tree, n_more)
-        if larger is not self._tree:
-            self._tree = larger
+        has_grown = len(larger.points) > len(self._tree.points)
+        self._tree = larger
+        if has_grown:
             self._scratch = self._scratch._replace(search=self._make_search())
 
     def _insert_rows(self, rows: NDArray[Any], verbose: bool) -> None:

@@ -289,8 +289,8 @@ class TestReading:
     def test_repr(self):
         tree, _ = random_tree(30)
         assert repr(tree) == (
-            "<ClusterTree(n_features=3, masking='published', balance='size', search='auto'): "
-            "30 points in 30 leaves>"
+            "<ClusterTree(n_features=3, masking='published', balance='size', search='auto', "
+            "beam_width=120, max_leaves=None): 30 points in 30 leaves>"
         )
 
     def test_stats_count_inserts_only(self):
