@@ -99,13 +99,13 @@ def _most_rows(max_leaves: int) -> tuple[int, int]:
 def make_astar(tree: Tree, k: int = 1) -> AStar:
     """Working memory for exact searches of k leaves in a tree of this capacity."""
     frontier = len(tree.points) // 2 + 2
-    return AStar(np.empty(frontier, np.float32), np.empty(frontier, np.int32), _make_found(k))
+    return AStar(np.empty(frontier, np.float32), np.empty(frontier, np.int32), make_found(k))
 
 
 def make_beam(width: int) -> Beam:
     """Working memory for beam searches."""
     return Beam(
-        np.empty((2, 2 * width), np.int64), np.empty((2, 2 * width), np.int32), _make_found(1)
+        np.empty((2, 2 * width), np.int64), np.empty((2, 2 * width), np.int32), make_found(1)
     )
 
 
@@ -116,5 +116,5 @@ def make_queue(tree: Tree) -> Queue:
     return Queue(np.empty(length, np.int64), np.empty(length, np.int32), count)
 
 
-def _make_found(k: int) -> Found:
+def make_found(k: int) -> Found:
     return Found(np.empty((k, 2), np.float32), np.empty((k, 2), np.int32))

@@ -29,9 +29,11 @@ def as_rows(X: Any, n_features: int) -> NDArray[Any]:
     return rows
 
 
-def chunks(rows: NDArray[Any], most: int | None = None) -> Iterator[tuple[int, int]]:
-    """Ranges of rows, in order, of a size that is cheap to convert (at most `most` rows)."""
-    step = max(1, _CHUNK_VALUES // max(1, rows.shape[1]))
+def chunks(
+    rows: NDArray[Any], most: int | None = None, values: int = _CHUNK_VALUES
+) -> Iterator[tuple[int, int]]:
+    """Ranges of rows, in order: about so many `values` each, and at most so many rows."""
+    step = max(1, values // max(1, rows.shape[1]))
     if most is not None:
         step = min(step, most)
     for start in range(0, rows.shape[0], step):

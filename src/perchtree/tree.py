@@ -26,18 +26,21 @@ from ._kernels.schema import (
     SIZE,
     AStar,
     Beam,
+    Prepared,
     Scratch,
 )
 from ._validate import as_choice, as_count, as_rows, chunks
 from .checks import check_collapsed, check_tree
 from .cuts import cut_into
+from .search import batch
+from .search.threads import count_jobs
 from .table import NodeTable, build_table
 
 _ROWS_AT_ONCE = 256
 """Rows handed to one kernel call: Ctrl-C is heard between calls."""
 
 
-_SETTINGS = ("masking", "balance", "search", "beam_width", "max_leaves")
+_SETTINGS = ("masking", "balance", "search", "beam_width", "max_leaves", "n_jobs")
 
 
 class Depth(NamedTuple):
@@ -65,6 +68,10 @@ class TreeStats:
     """Beam searches that were compared with the truth: a hundred in each order of magnitude."""
     beam_found: int
     """Those among them that found a leaf as near as any."""
+    products: int
+    """Pairs of points that matrix products covered, in scans."""
+    scanned: int
+    """Points whose neighbour a scan found; the others' were found in the tree."""
 
 
 class ClusterTree:
@@ -84,15 +91,19 @@ class ClusterTree:
     balance : {"size", "ratio", None}
         When a balance rotation (section 4.1) is an improvement: sizes differ less, as in the
         authors' program; Definition 3 increases. None makes no balance rotations.
-    search : {"auto", "astar", "beam"}
-        How the nearest leaf is found. "auto" and "astar" are exact; every exact search gives the
-        same tree. "beam" (PERCH-B) looks at `beam_width` nodes of each level only.
+    search : {"auto", "astar", "scan", "beam"}
+        How the nearest leaf is found. The first three are exact and give the same tree: "astar"
+        searches the tree, "scan" takes matrix products of whole batches, "auto" picks the
+        cheaper of the two for each batch. "beam" (PERCH-B) looks at `beam_width` nodes of each
+        level of the tree only.
     beam_width : int
         Nodes that a beam search keeps at each level. The paper: 5 for each of 24 threads.
     max_leaves : int, optional
         Collapsed mode (PERCH-C, with "beam" PERCH-BC): whenever there are more leaves, the two
         sibling leaves closest to each other become one, which keeps its points' ids and their
         bounding box, but not their features. Memory is then bounded, ids aside.
+    n_jobs : int, optional
+        Threads for searching batches: None is 1, -1 all cores. The tree is always the same.
 
     Notes
     -----
@@ -127,11 +138,12 @@ class ClusterTree:
         search: str = "auto",
         beam_width: int = 120,
         max_leaves: int | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.n_features = as_count("n_features", n_features)
         self.masking = as_choice("masking", masking, modes.MASKINGS)
         self.balance = as_choice("balance", balance, modes.BALANCES)
-        self.search = as_choice("search", search, modes.SEARCHES)
+        self.search = as_choice("search", search, ("auto", "astar", "scan", "beam"))
         self.beam_width = as_count("beam_width", beam_width)
         self.max_leaves = None if max_leaves is None else as_count("max_leaves", max_leaves)
         if masking == "exact" and max_leaves is not None:
@@ -139,6 +151,8 @@ class ClusterTree:
                 "masking='exact' needs the features of all points, which collapsing drops: "
                 "leave out max_leaves, or choose another masking"
             )
+        count_jobs(n_jobs)
+        self.n_jobs = n_jobs
         self._tree = _arrays.empty_tree(self.n_features, self.max_leaves)
         self._start()
 
@@ -203,14 +217,34 @@ class ClusterTree:
             self._scratch = self._scratch._replace(search=self._make_search())
 
     def _insert_rows(self, rows: NDArray[Any], verbose: bool) -> None:
-        insert = modes.insert_kernel(
-            self.masking, self.balance, self.search, self.max_leaves is not None
-        )
         self._table = None
         with _progress(len(rows), verbose) as bar:
-            for start, stop in chunks(rows, _ROWS_AT_ONCE):
-                insert(self._tree, self._scratch, _as_float32(rows[start:stop]))
+            for start, stop in chunks(rows, batch.LARGEST_ROWS, batch.LARGEST_VALUES):
+                self._insert_batch(_as_float32(rows[start:stop]))
                 bar.update(stop - start)
+
+    def _insert_batch(self, rows: NDArray[np.float32]) -> None:
+        prepared = self._prepare(rows)
+        scratch = self._scratch
+        search = "beam" if self.search == "beam" else "astar"
+        if prepared is not None:
+            search, scratch = "prepared", scratch._replace(search=prepared)
+        insert = modes.insert_kernel(
+            self.masking, self.balance, search, self.max_leaves is not None
+        )
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            insert(self._tree, scratch, rows[start : start + _ROWS_AT_ONCE])
+
+    def _prepare(self, rows: NDArray[np.float32]) -> Prepared | None:
+        """Neighbours found in advance, where that is possible and pays."""
+        if self.max_leaves is not None or self.search == "beam" or len(rows) < batch.SMALLEST:
+            return None
+        n_jobs = count_jobs(self.n_jobs)
+        if self.search == "scan" or (
+            self.search == "auto" and batch.prefers_scan(self._tree, rows)
+        ):
+            return batch.by_scan(self._tree, rows, n_jobs)
+        return batch.by_astar(self._tree, rows, n_jobs) if n_jobs > 1 else None
 
     # Asking
 

@@ -8,6 +8,8 @@ from .prefetch import prefetch
 from .schema import DISTANCES, EXPANSIONS, LEFT, NEAR, RIGHT, ROOT, AStar, Floats, Tree
 from .walk import is_leaf, is_point, row_of
 
+NO_LIMIT = 2**62
+
 
 @kernel
 def prefetch_children(tree: Tree, node: int) -> None:
@@ -30,6 +32,12 @@ def astar(tree: Tree, work: AStar, x: Floats) -> None:
 
     Expands the internal node of smallest d- until none can hold anything nearer, or as near.
     """
+    limited_astar(tree, work, x, NO_LIMIT)
+
+
+@kernel
+def limited_astar(tree: Tree, work: AStar, x: Floats, limit: int) -> None:
+    """The same, given up once `limit` distances are computed."""
     found = work.found
     clear(found)
     root = tree.counts[ROOT]
@@ -40,7 +48,11 @@ def astar(tree: Tree, work: AStar, x: Floats) -> None:
     else:
         waiting = push(work.keys, work.nodes, 0, near, root)
     last = found.distances.shape[0] - 1
-    while waiting > 0 and work.keys[0] <= loosen(found.distances[last, NEAR], x.shape[0]):
+    while (
+        waiting > 0
+        and distances < limit
+        and work.keys[0] <= loosen(found.distances[last, NEAR], x.shape[0])
+    ):
         node = work.nodes[0]
         waiting = pop(work.keys, work.nodes, waiting)
         expansions += 1

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from . import astar, beam, collapse, distances, insert, rotate, rules
+from . import astar, beam, collapse, distances, insert, prepared, rotate, rules
 from .jit import entry_point, kernel, specialise
 from .schema import Floats, Queue, Scratch, Tree
 
@@ -20,10 +20,11 @@ BALANCES = {"size": rules.improves_size, "ratio": rules.improves_ratio, None: No
 """Name -> condition 1 of section 4.1."""
 
 SEARCHES: dict[str, Callable[[Tree, Any, Floats], None]] = {
-    "auto": astar.astar,
     "astar": astar.astar,
     "beam": beam.beam_with_sample,
+    "prepared": prepared.look_up,
 }
+"""How the leaf for one row is found: in the current tree, or looked up."""
 
 
 @functools.cache

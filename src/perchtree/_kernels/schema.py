@@ -50,7 +50,9 @@ BALANCE_ROTATIONS = 13
 COLLAPSES = 14
 BEAM_CHECKED = 15
 BEAM_FOUND = 16
-COUNTS = 17
+PRODUCTS = 17
+SCANNED = 18
+COUNTS = 19
 
 # Columns of `Found.distances` and `Found.leaves`.
 NEAR = 0
@@ -135,6 +137,21 @@ class Beam(NamedTuple):
     found: Found
 
 
+class Prepared(NamedTuple):
+    """Neighbours that were found before a batch is inserted, handed over one by one.
+
+    - `ids`: int32 (rows,), the id of each row's nearest neighbour, perhaps of the same batch;
+    - `near`: float32 (rows,), the squared distance;
+    - `cursor`: int64 (1,), the row that comes next;
+    - `found`: where the search's answer goes.
+    """
+
+    ids: Ints
+    near: Floats
+    cursor: Counts
+    found: Found
+
+
 class Queue(NamedTuple):
     """Collapsible nodes as a heap, by d+ between the children and then by smallest id.
 
@@ -150,5 +167,5 @@ class Queue(NamedTuple):
 class Scratch(NamedTuple):
     """What a kernel needs beside the tree."""
 
-    search: AStar | Beam
+    search: AStar | Beam | Prepared
     queue: Queue
