@@ -2,6 +2,7 @@
 
 import math
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -220,31 +221,30 @@ class ClusterTree:
         self._table = None
         with _progress(len(rows), verbose) as bar:
             for start, stop in chunks(rows, batch.LARGEST_ROWS, batch.LARGEST_VALUES):
-                self._insert_batch(_as_float32(rows[start:stop]))
-                bar.update(stop - start)
+                for part, search in self._searched_parts(_as_float32(rows[start:stop])):
+                    self._insert_part(part, search)
+                    bar.update(len(part))
 
-    def _insert_batch(self, rows: NDArray[np.float32]) -> None:
-        prepared = self._prepare(rows)
+    def _searched_parts(
+        self, rows: NDArray[np.float32]
+    ) -> Iterator[tuple[NDArray[np.float32], str | Prepared]]:
+        """Rows in parts, each with the search to use in the tree, or with its neighbours."""
+        if self.search == "beam":
+            yield rows, "beam"
+        elif self.max_leaves is not None:
+            yield from batch.collapsed_parts(self._tree, rows, self.search)
+        else:
+            yield from batch.prepared_parts(self._tree, rows, self.search, count_jobs(self.n_jobs))
+
+    def _insert_part(self, rows: NDArray[np.float32], search: str | Prepared) -> None:
         scratch = self._scratch
-        search = "beam" if self.search == "beam" else "astar"
-        if prepared is not None:
-            search, scratch = "prepared", scratch._replace(search=prepared)
+        if isinstance(search, Prepared):
+            scratch, search = scratch._replace(search=search), "prepared"
         insert = modes.insert_kernel(
             self.masking, self.balance, search, self.max_leaves is not None
         )
         for start in range(0, len(rows), _ROWS_AT_ONCE):
             insert(self._tree, scratch, rows[start : start + _ROWS_AT_ONCE])
-
-    def _prepare(self, rows: NDArray[np.float32]) -> Prepared | None:
-        """Neighbours found in advance, where that is possible and pays."""
-        if self.max_leaves is not None or self.search == "beam" or len(rows) < batch.SMALLEST:
-            return None
-        n_jobs = count_jobs(self.n_jobs)
-        if self.search == "scan" or (
-            self.search == "auto" and batch.prefers_scan(self._tree, rows)
-        ):
-            return batch.by_scan(self._tree, rows, n_jobs)
-        return batch.by_astar(self._tree, rows, n_jobs) if n_jobs > 1 else None
 
     # Asking
 

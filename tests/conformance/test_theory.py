@@ -18,21 +18,22 @@ PER_CLUSTER = 4 if config.DISABLE_JIT else 8
 seeds = st.integers(0, 2**32 - 1)
 
 
-def is_separable(X, y):
-    """Assumption 1: points of one cluster are closer than points of two."""
+def is_separable(X, y, gap=1.0):
+    """Assumption 1: points of one cluster are closer than points of two, by a factor."""
     squared = ((X[:, np.newaxis] - X) ** 2).sum(axis=2)
     same = y[:, np.newaxis] == y
-    return squared[same].max() < squared[~same].min()
+    return gap**2 * squared[same].max() < squared[~same].min()
 
 
-def separable(rng, n_clusters, per_cluster, n_features, width=0.45):
-    """Separable data, hardly more than it has to be: cubes of diagonal `width` at distance 1."""
+def separable(rng, n_clusters, per_cluster, n_features, gap=1.0):
+    """Separable data, often hardly more than it has to be."""
     y = np.repeat(np.arange(n_clusters), per_cluster)
+    width = 0.45 / gap / np.sqrt(n_features)
     while True:
         centres = 2 * rng.random((n_clusters, n_features)) * n_clusters ** (1 / n_features)
-        X = centres[y] + width / np.sqrt(n_features) * rng.random((len(y), n_features))
+        X = centres[y] + width * rng.random((len(y), n_features))
         X = X.astype(np.float32).astype(float)
-        if is_separable(X, y):
+        if is_separable(X, y, gap):
             return X, y
 
 
@@ -156,8 +157,7 @@ def test_fact_4_exact_balance_rotations(seed):
 def test_fact_5_collapsing_keeps_purity(order, masking, n_features, seed, spare):
     """In one dimension, or with gaps above sqrt(d) times the diameter, and L > K."""
     rng = np.random.default_rng(seed)
-    width = 0.9 / (1 + np.sqrt(n_features)) if n_features > 1 else 0.45
-    X, y = separable(rng, 4, PER_CLUSTER, n_features, width)
+    X, y = separable(rng, 4, PER_CLUSTER, n_features, gap=np.sqrt(n_features))
     arrival = arrange(order, rng, y)
     tree = grow(X[arrival], masking=masking, balance=None, max_leaves=4 + spare)
     tree.check()

@@ -1,10 +1,13 @@
 """The fast tree equals the slow, obvious one, node for node."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from perchtree import ClusterTree
+from perchtree.search import batch
 from reference import ReferenceTree, clades_of
 from strategies import grids
 
@@ -44,9 +47,22 @@ def test_numbering_is_the_defined_one(X):
     assert list(map(tuple, tree.children.tolist())) == grow_reference(X).children()
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("search", ["scan", "astar"])
+@given(X=grids())
+@settings(max_examples=max(10, settings.default.max_examples // 4))
+def test_same_tree_from_small_batches(search, n_jobs, X):
+    """Batches of seven: neighbours are often rows of the same batch, or their copies."""
+    with mock.patch.multiple(batch, SMALLEST=1, LARGEST_ROWS=7, _ASTAR_ROWS=3):
+        tree = ClusterTree(X.shape[1], search=search, n_jobs=n_jobs)
+        tree.insert(X)
+    tree.check()
+    assert clades_of(tree) == grow_reference(X).clades()
+
+
 @given(grids(min_points=2))
 def test_one_call_or_many(X):
-    whole, parts = ClusterTree(X.shape[1]), ClusterTree(X.shape[1])
+    whole, parts = ClusterTree(X.shape[1], search="astar"), ClusterTree(X.shape[1], search="astar")
     whole.insert(X)
     third = len(X) // 3
     for part in (X[:third], X[third : 2 * third], X[2 * third :]):

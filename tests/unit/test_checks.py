@@ -5,13 +5,19 @@ import pytest
 
 from perchtree import ClusterTree, InvariantError
 from perchtree._kernels.schema import (
+    BOX_ROWS,
     FIRST,
+    FREE_BOX,
+    FREE_POINT,
     LAST,
     LEAF,
     LEFT,
+    MAX_LEAVES,
+    N_LEAVES,
     NEXT,
     NONE,
     PARENT,
+    POINT_ROWS,
     RIGHT,
     ROOT,
     SIZE,
@@ -27,12 +33,12 @@ def tree():
 
 
 def internal_nodes(arrays):
-    odd = np.arange(1, 2 * int(arrays.counts[3]), 2)
+    odd = np.arange(1, 2 * int(arrays.counts[BOX_ROWS]), 2)
     return odd[arrays.nodes[odd, LEFT] != NONE]
 
 
 def leaf_with_copies(arrays):
-    leaves = np.arange(0, 2 * int(arrays.counts[2]), 2)
+    leaves = np.arange(0, 2 * int(arrays.counts[POINT_ROWS]), 2)
     return leaves[np.argmax(arrays.nodes[leaves, SIZE])]
 
 
@@ -160,3 +166,56 @@ def test_damage_is_found(tree, damage):
     named = r"node -?\d+ " if node is None else rf"node {node} "
     with pytest.raises(InvariantError, match=named):
         tree.check()
+
+
+@pytest.fixture
+def collapsed():
+    tree = ClusterTree(2, max_leaves=8)
+    tree.insert(np.random.default_rng(0).integers(0, 30, (80, 2)))
+    tree.check()
+    assert tree._tree.counts[FREE_POINT] != NONE
+    return tree
+
+
+def lose_free_rows(tree):
+    tree._tree.counts[FREE_POINT] = NONE
+
+
+def free_a_row_in_use(tree):
+    root = int(tree._tree.counts[ROOT])
+    tree._tree.counts[FREE_BOX] = root
+
+
+def free_row_with_children(tree):
+    free = int(tree._tree.counts[FREE_POINT])
+    tree._tree.nodes[free, LEFT] = 0
+
+
+def lower_the_bound(tree):
+    tree._tree.counts[MAX_LEAVES] = 7
+
+
+def miscount_leaves(tree):
+    tree._tree.counts[N_LEAVES] -= 1
+
+
+def empty_the_queue(tree):
+    assert tree._scratch.queue.count[0] > 0
+    tree._scratch.queue.count[0] = 0
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lose_free_rows, "is free but not listed"),
+        (free_a_row_in_use, "is in use but listed as free"),
+        (free_row_with_children, "is free but has children"),
+        (lower_the_bound, "is the root of more leaves than allowed"),
+        (miscount_leaves, "is one of too many leaves"),
+        (empty_the_queue, "can be collapsed but is not queued"),
+    ],
+)
+def test_damage_to_a_collapsed_tree_is_found(collapsed, damage, message):
+    damage(collapsed)
+    with pytest.raises(InvariantError, match=message):
+        collapsed.check()

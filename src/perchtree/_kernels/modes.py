@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from . import astar, beam, collapse, distances, insert, prepared, rotate, rules
+from . import astar, beam, boxscan, collapse, distances, insert, prepared, rotate, rules
 from .jit import entry_point, kernel, specialise
 from .schema import Floats, Queue, Scratch, Tree
 
@@ -22,6 +22,7 @@ BALANCES = {"size": rules.improves_size, "ratio": rules.improves_ratio, None: No
 SEARCHES: dict[str, Callable[[Tree, Any, Floats], None]] = {
     "astar": astar.astar,
     "beam": beam.beam_with_sample,
+    "leaves": boxscan.scan_leaves,
     "prepared": prepared.look_up,
 }
 """How the leaf for one row is found: in the current tree, or looked up."""

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .distances import point_distance
+from .distances import ZERO, point_distance
 from .jit import entry_point, kernel
 from .schema import Counts, Doubles, Floats
 
@@ -90,6 +90,8 @@ def scan_tile(
     last = block.near.shape[1] - 1
     for row in range(products.shape[0]):
         width = min(products.shape[1], row + diagonal)
+        if block.near[row, last] == ZERO:
+            continue  # copies: nothing is nearer, and of equals the first counts
         bound = threshold(block, row, squared_scale)
         close = np.int32(0)
         for column in range(width):

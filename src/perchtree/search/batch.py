@@ -6,7 +6,7 @@ many rows at once, on several threads; insertion stays sequential and comes out 
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,6 @@ from .. import _arrays
 from .._kernels.prepared import probe_rows, search_rows
 from .._kernels.schema import (
     DISTANCES,
-    EXPANSIONS,
     FIRST,
     N_LEAVES,
     N_POINTS,
@@ -36,8 +35,14 @@ LARGEST_VALUES = 2**23
 SMALLEST = 32
 """Fewer rows are not worth it: they are searched one by one, in the current tree."""
 
-_ASTAR_ROWS = 256
-"""Rows a thread takes at a time in an A* search."""
+_ASTAR_ROWS = 1024
+"""Rows searched together by A*: each is compared with all before it, too."""
+
+_DECISION_ROWS = 512
+"""Rows after which collapsed mode asks anew which search is cheaper."""
+
+_TASK_ROWS = 128
+"""Rows a thread takes at a time."""
 
 
 def by_scan(tree: Tree, rows: NDArray[np.float32], n_jobs: int) -> Prepared:
@@ -58,13 +63,13 @@ def by_astar(tree: Tree, rows: NDArray[np.float32], n_jobs: int) -> Prepared:
 
     def search(first: int, go_on: Callable[[], None]) -> None:
         go_on()
-        part = slice(first, first + _ASTAR_ROWS)
+        part = slice(first, first + _TASK_ROWS)
         own = tree._replace(counts=tree.counts.copy())
         search_rows(own, _arrays.make_astar(tree), rows[part], ids[part], near[part])
         counts.append(own.counts - tree.counts)
 
     if tree.counts[N_POINTS] > 0:
-        starts = range(0, len(rows), _ASTAR_ROWS)
+        starts = range(0, len(rows), _TASK_ROWS)
         run_tasks([functools.partial(search, start) for start in starts], n_jobs)
         tree.counts[:] += sum(counts)
     among = scan(rows, rows[:0], earlier=True, n_jobs=n_jobs)
@@ -76,32 +81,70 @@ def by_astar(tree: Tree, rows: NDArray[np.float32], n_jobs: int) -> Prepared:
     return _prepared(tree, ids, near)
 
 
-def prefers_scan(tree: Tree, rows: NDArray[np.float32]) -> bool:
-    """Whether products are cheaper than A* for these rows: from counted work, never clocks.
+def prepared_parts(
+    tree: Tree, rows: NDArray[np.float32], search: str, n_jobs: int
+) -> Iterator[tuple[NDArray[np.float32], str | Prepared]]:
+    """Split rows into parts, each with its neighbours or the search to use in the current tree.
 
-    A* is tried on a few of the rows, and given up where it needs more distances than the
-    products of that row are worth. So trying costs little even where A* is hopeless.
+    A part must be inserted before the next is asked for.
+    """
+    if len(rows) < SMALLEST:
+        yield rows, "astar"
+    elif search == "scan" or (search == "auto" and prefers_scan(tree, rows, product_cost)):
+        yield rows, by_scan(tree, rows, n_jobs)
+    elif n_jobs == 1:
+        yield rows, "astar"
+    else:
+        for first in range(0, len(rows), _ASTAR_ROWS):
+            part = rows[first : first + _ASTAR_ROWS]
+            yield part, by_astar(tree, part, n_jobs)
+
+
+def collapsed_parts(
+    tree: Tree, rows: NDArray[np.float32], search: str
+) -> Iterator[tuple[NDArray[np.float32], str]]:
+    """The same where leaves can be boxes: each row is searched in the current tree."""
+    for first in range(0, len(rows), _DECISION_ROWS):
+        part = rows[first : first + _DECISION_ROWS]
+        if search == "auto" and len(part) >= SMALLEST:
+            yield part, "leaves" if prefers_scan(tree, part, leaf_cost) else "astar"
+        else:
+            yield part, "leaves" if search == "scan" else "astar"
+
+
+def prefers_scan(
+    tree: Tree, rows: NDArray[np.float32], cost_of_leaf: Callable[[int], float]
+) -> bool:
+    """Whether looking at all leaves is cheaper than A*: from counted work, never clocks.
+
+    A* is tried on a few of the rows, and given up where it needs more distances than a scan
+    for that row is worth. So trying costs little even where A* is hopeless.
     """
     n_leaves, n_features = int(tree.counts[N_LEAVES]), rows.shape[1]
-    worth = n_leaves * product_cost(n_features) / distance_cost(n_features)
-    sample = rows[:: max(1, len(rows) // 32)]
+    worth = n_leaves * cost_of_leaf(n_features) / distance_cost(n_features)
     if worth < 16:  # not even the way down to a leaf
         return True
+    sample = np.ascontiguousarray(rows[::32])
     own = tree._replace(counts=tree.counts.copy())
-    probe_rows(own, _arrays.make_astar(tree), np.ascontiguousarray(sample), int(worth))
+    probe_rows(own, _arrays.make_astar(tree), sample, int(worth))
     work = own.counts - tree.counts
-    tree.counts[[DISTANCES, EXPANSIONS]] += work[[DISTANCES, EXPANSIONS]]
+    tree.counts[:] += work
     return bool(work[DISTANCES] > 0.7 * worth * len(sample))
 
 
 def product_cost(n_features: int) -> float:
-    """Nanoseconds for one pair in a scan, from d = 16 (0.6) to 2,048 (41): one core, measured."""
+    """Nanoseconds for one pair in a scan by products: 0.6 at d = 16, 41 at 2,048 (measured)."""
     return 0.3 + 0.0195 * n_features
 
 
+def leaf_cost(n_features: int) -> float:
+    """Nanoseconds for one leaf in a scan of boxes: 15 at d = 54, 35 at 384 (measured)."""
+    return 12.0 + 0.06 * n_features
+
+
 def distance_cost(n_features: int) -> float:
-    """Nanoseconds for one distance in an A* search, with all that belongs to it, measured."""
-    return 70.0 + 0.3 * n_features
+    """Nanoseconds for one distance in an A* search: 66 at d = 54, 285 at 784 (measured)."""
+    return 50.0 + 0.3 * n_features
 
 
 def _bounds(tree: Tree) -> NDArray[np.float32] | None:

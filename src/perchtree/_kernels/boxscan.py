@@ -1,0 +1,72 @@
+"""Exact search in collapsed mode by looking at every leaf."""
+
+from .distances import ZERO, box_min, min_to_box
+from .found import clear, loosen, offer_leaf
+from .jit import kernel
+from .schema import (
+    BOX_ROWS,
+    DISTANCES,
+    LEFT,
+    NEAR,
+    NONE,
+    POINT_ROWS,
+    RIGHT,
+    ROOT,
+    SCANNED,
+    SIZE,
+    AStar,
+    Floats,
+    Found,
+    Tree,
+)
+from .walk import is_leaf
+
+STRIDE = 64
+"""Features summed before asking whether a leaf is out of the question."""
+
+
+@kernel
+def exceeds(x: Floats, lower: Floats, upper: Floats, bound: float) -> bool:
+    """Whether d- to a box is surely above `bound`: in high dimension a part often tells."""
+    total = ZERO
+    for first in range(0, x.shape[0], STRIDE):
+        last = min(first + STRIDE, x.shape[0])
+        total += box_min(x[first:last], lower[first:last], upper[first:last])
+        if total > bound:
+            return True
+    return False
+
+
+@kernel
+def offer_some_leaf(tree: Tree, found: Found, x: Floats) -> None:
+    """Begin with the leaf at the end of a greedy way down: a bound to measure others by."""
+    node = tree.counts[ROOT]
+    while not is_leaf(tree, node):
+        left, right = tree.nodes[node, LEFT], tree.nodes[node, RIGHT]
+        node = left if min_to_box(tree, x, left) <= min_to_box(tree, x, right) else right
+    offer_leaf(tree, found, x, node, min_to_box(tree, x, node))
+
+
+@kernel
+def scan_leaves(tree: Tree, work: AStar, x: Floats) -> None:
+    """Put the nearest leaf of x into `work.found`, exactly, by looking at all of them."""
+    found = work.found
+    clear(found)
+    offer_some_leaf(tree, found, x)
+    computed = 0
+    for row in range(tree.counts[POINT_ROWS]):
+        bound = loosen(found.distances[0, NEAR], x.shape[0])
+        point = tree.points[row]
+        if tree.nodes[2 * row, SIZE] > 0 and not exceeds(x, point, point, bound):
+            offer_leaf(tree, found, x, 2 * row, min_to_box(tree, x, 2 * row))
+            computed += 1
+    for row in range(tree.counts[BOX_ROWS]):
+        leaf = 2 * row + 1
+        if tree.nodes[leaf, LEFT] != NONE or tree.nodes[leaf, SIZE] == 0:
+            continue
+        bound = loosen(found.distances[0, NEAR], x.shape[0])
+        if not exceeds(x, tree.boxes[row, 0], tree.boxes[row, 1], bound):
+            offer_leaf(tree, found, x, leaf, min_to_box(tree, x, leaf))
+            computed += 1
+    tree.counts[DISTANCES] += computed
+    tree.counts[SCANNED] += 1
