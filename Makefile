@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-all lint test-plain test-compiled bench clean help
+.PHONY: demo test test-all lint test-plain test-compiled bench tables clean help
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -36,8 +36,12 @@ test-plain: $(READY)
 test-compiled: $(READY)
 	$(BIN)/pytest -m "not slow" --cov --cov-append --cov-report=term-missing:skip-covered --cov-fail-under=95
 
-bench: $(READY) ## speed and memory, beside a BLAS calibration (PERCHTREE_DATA names the data folder)
-	$(BIN)/python -m benchmarks
+bench: $(READY) ## speed and memory, written to benchmarks/RESULTS.md; PERCHTREE_DATA names the data folder
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
+	$(BIN)/python -m benchmarks --write
+
+tables: $(READY) ## what each rotation rule costs, written to docs/modes.md
+	$(BIN)/python -m experiments.modes
 
 clean: ## remove the virtual environment and all caches
 	rm -rf $(VENV) .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache

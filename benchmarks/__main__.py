@@ -1,37 +1,80 @@
-"""Run benchmarks by name, or all: `python -m benchmarks [NAME ...]`."""
+"""Run benchmarks: `python -m benchmarks [NAME ...]` prints, `--write` makes RESULTS.md."""
 
 import importlib
+import json
 import os
 import platform
+import resource
+import subprocess
+import sys
+from datetime import date
+from pathlib import Path
 
 import click
 import numba
 import numpy as np
+import sklearn
 from rich.console import Console
 from rich.table import Table
 
-from .common import blas_gflops
+from .common import Row, blas_gflops
 
-NAMES = ["startup", "published", "growth", "memory", "collapsed"]
+NAMES = [
+    "startup", "published", "growth", "phases", "choice", "limit", "imagenet", "peers",
+    "same_tree", "memory", "collapsed",
+]  # fmt: skip
+RESULTS = Path(__file__).parent / "RESULTS.md"
 
 
 @click.command()
 @click.argument("names", nargs=-1, type=click.Choice(NAMES))
-def main(names: tuple[str, ...]) -> None:
-    """Measure and print, each figure beside what it should be."""
+@click.option("--write", is_flag=True, help="Write RESULTS.md as well.")
+@click.option("--worker", is_flag=True, hidden=True)
+def main(names: tuple[str, ...], write: bool, worker: bool) -> None:
+    """Measure, each benchmark in a process of its own, each figure beside what it should be."""
+    if worker:
+        print(json.dumps(measure(names[0])))
+        return
     console = Console()
-    console.print(
-        f"{platform.machine()}, {os.cpu_count()} cores; Python {platform.python_version()}, "
-        f"NumPy {np.__version__}, Numba {numba.__version__}"
-    )
+    console.print(machine())
+    pages = [f"# Benchmark results\n\nWritten by `make bench` on {date.today()}.\n\n{machine()}\n"]
     for name in names or NAMES:
-        before = blas_gflops()
-        rows = importlib.import_module(f"benchmarks.{name}").run()
-        title = f"{name}  (BLAS {before:.0f} and {blas_gflops():.0f} Gflop/s before and after)"
-        table = Table("what", "measured", "goal", title=title, title_justify="left")
+        with console.status(f"{name} ..."):
+            command = [sys.executable, "-m", "benchmarks", name, "--worker"]
+            worker_run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        result = json.loads(worker_run.stdout.splitlines()[-1])
+        rows = [Row(*row) for row in result["rows"]]
+        note = (
+            f"BLAS {result['before']:.0f} and {result['after']:.0f} Gflop/s before and after; "
+            f"peak memory {result['peak'] / 1e6:,.0f} MB"
+        )
+        table = Table("what", "measured", "goal", title=f"{name}  ({note})", title_justify="left")
         for row in rows:
             table.add_row(*row)
         console.print(table)
+        doc = importlib.import_module(f"benchmarks.{name}").__doc__
+        lines = [f"## {name}\n\n{doc}\n\n{note}.\n", "| what | measured | goal |", "|---|---|---|"]
+        lines += [f"| {row.what.strip()} | {row.figure} | {row.goal} |" for row in rows]
+        pages.append("\n".join(lines) + "\n")
+    if write:
+        RESULTS.write_text("\n".join(pages))
+        console.print(f"wrote {RESULTS}")
 
 
-main()
+def machine() -> str:
+    return (
+        f"{platform.machine()}, {os.cpu_count()} cores; Python {platform.python_version()}, "
+        f"NumPy {np.__version__}, Numba {numba.__version__}, scikit-learn {sklearn.__version__}"
+    )
+
+
+def measure(name: str) -> dict[str, object]:
+    before = blas_gflops()
+    rows = importlib.import_module(f"benchmarks.{name}").run()
+    kind = resource.RUSAGE_CHILDREN if name in ("memory", "collapsed", "startup") else None
+    peak = resource.getrusage(resource.RUSAGE_SELF if kind is None else kind).ru_maxrss * 1024
+    return {"rows": rows, "before": before, "after": blas_gflops(), "peak": peak}
+
+
+if __name__ == "__main__":
+    main()

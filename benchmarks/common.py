@@ -5,12 +5,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from experiments.data import load
 
 from perchtree import ClusterTree
+
+__all__ = ["Row", "best_of", "blas_gflops", "build", "half_product", "load", "seconds"]
 
 
 class Row(NamedTuple):
@@ -19,17 +21,6 @@ class Row(NamedTuple):
     what: str
     figure: str
     goal: str = ""
-
-
-def load(name: str, n_rows: int | None = None, seed: int = 0) -> tuple[Any, Any]:
-    """X (float32) and y of a data set, shuffled."""
-    folder = os.environ.get("PERCHTREE_DATA")
-    if not folder:
-        sys.exit("PERCHTREE_DATA is not set: it names the folder with the data sets (NAME.npz)")
-    with np.load(Path(folder) / f"{name}.npz") as file:
-        X, y = file["X"].astype(np.float32), file["y"]
-    order = np.random.default_rng(seed).permutation(len(X))[:n_rows]
-    return X[order] / np.float32(255 if name == "omniglot" else 1), y[order]
 
 
 def seconds(call: Callable[[], Any]) -> float:
@@ -49,17 +40,25 @@ def build(X: Any, **settings: Any) -> ClusterTree:
 
 
 def blas_gflops() -> float:
-    """What this machine's BLAS does right now: the yardstick beside every figure."""
+    """What this machine's BLAS does right now, on all cores: the yardstick beside every figure."""
     a = np.random.default_rng(0).random((2048, 2048), np.float32)
-    a @ a
-    return 2 * 2048**3 / best_of(5, lambda: a @ a) / 1e9
+    b = a.copy()
+    a @ b
+    return 2 * 2048**3 / best_of(5, lambda: a @ b) / 1e9
+
+
+def half_product(X: Any) -> float:
+    """Seconds that BLAS needs for X X^T / 2, on all cores, from a part of it."""
+    n_rows = min(len(X), 8192)
+    a, b = X[:n_rows].copy(), X[-n_rows:].copy()
+    return best_of(3, lambda: a @ b.T) * (len(X) / n_rows) ** 2 / 2
 
 
 def run_python(code: str, **environment: str) -> str:
     """The output of a process of its own."""
     result = subprocess.run(
         [sys.executable, "-c", code],
-        capture_output=True,
+        stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, **environment},
         check=True,

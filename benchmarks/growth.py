@@ -1,18 +1,26 @@
-"""How the cost of an insert grows: all of CoverType, by A*."""
+"""How the cost of an insert grows, and what a second thread brings: CoverType."""
 
 import time
+from typing import Any
+
+import numpy as np
 
 from perchtree import ClusterTree
 
-from .common import Row, load
+from .common import Row, build, load, seconds
 
 WINDOW = 20_000
+SIZES = (10_000, 30_000, 100_000, 300_000, 581_012)
 
 
 def run() -> list[Row]:
     X, _ = load("covtype")
-    tree = ClusterTree(X.shape[1], search="astar")
-    tree.insert(X[:10])
+    build(X[:100], search="astar")
+    build(X[:100], n_jobs=-1)
+    return [*by_astar(X), *by_size(X)]
+
+
+def by_astar(X: Any) -> list[Row]:
     tree = ClusterTree(X.shape[1], search="astar")
     tree._make_room(len(X))
     marks = {}
@@ -20,13 +28,12 @@ def run() -> list[Row]:
     for first in range(0, len(X), WINDOW):
         tree.insert(X[first : first + WINDOW])
         marks[tree.n_points] = time.perf_counter() - start
-    total = marks[len(X)]
-    early = (marks[60_000] - marks[40_000]) / WINDOW
     last = len(X) // WINDOW * WINDOW
+    early = (marks[60_000] - marks[40_000]) / WINDOW
     late = (marks[last] - marks[last - WINDOW]) / WINDOW
     per_insert = tree.stats.distances / len(X)
     return [
-        Row(f"covtype, {len(X):,} rows, A*", f"{total:.1f} s", "<= 20 to 24 s"),
+        Row(f"covtype, {len(X):,} rows, A*, one thread", f"{marks[len(X)]:.1f} s", "<= 20 to 24 s"),
         Row("  node distances an insert", f"{per_insert:.0f}", "<= 300"),
         Row(
             "  an insert at 50,000 rows and at the end",
@@ -35,3 +42,19 @@ def run() -> list[Row]:
         ),
         Row("  depth, largest and mean", f"{tree.depth.max} and {tree.depth.mean:.1f}"),
     ]
+
+
+def by_size(X: Any) -> list[Row]:
+    micros = {
+        n_jobs: [1e6 * seconds(lambda n=n, j=n_jobs: build(X[:n], n_jobs=j)) / n for n in SIZES]
+        for n_jobs in (1, 2)
+    }
+    slope = np.polyfit(np.log(SIZES), np.log(micros[1]), 1)[0]
+    rows = [
+        Row(
+            f"  {n_rows:,} rows, default search",
+            f"{one:.1f} us an insert; two threads {two:.1f}: {one / two:.2f} times as fast",
+        )
+        for n_rows, one, two in zip(SIZES, micros[1], micros[2], strict=True)
+    ]
+    return [*rows, Row("  time of an insert grows as n to the power", f"{slope:.2f}")]

@@ -1,0 +1,1 @@
+"""Experiments with perchtree, through its public interface only."""
