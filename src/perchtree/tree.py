@@ -28,6 +28,7 @@ from ._kernels.schema import (
     AStar,
     Beam,
     Prepared,
+    Revised,
     Scratch,
 )
 from ._validate import as_choice, as_count, as_rows, chunks
@@ -227,19 +228,21 @@ class ClusterTree:
 
     def _searched_parts(
         self, rows: NDArray[np.float32]
-    ) -> Iterator[tuple[NDArray[np.float32], str | Prepared]]:
+    ) -> Iterator[tuple[NDArray[np.float32], str | Prepared | Revised]]:
         """Rows in parts, each with the search to use in the tree, or with its neighbours."""
+        n_jobs = count_jobs(self.n_jobs)
         if self.search == "beam":
             yield rows, "beam"
         elif self.max_leaves is not None:
-            yield from batch.collapsed_parts(self._tree, rows, self.search)
+            yield from batch.collapsed_parts(self._tree, rows, self.search, n_jobs)
         else:
-            yield from batch.prepared_parts(self._tree, rows, self.search, count_jobs(self.n_jobs))
+            yield from batch.prepared_parts(self._tree, rows, self.search, n_jobs)
 
-    def _insert_part(self, rows: NDArray[np.float32], search: str | Prepared) -> None:
+    def _insert_part(self, rows: NDArray[np.float32], search: str | Prepared | Revised) -> None:
         scratch = self._scratch
-        if isinstance(search, Prepared):
-            scratch, search = scratch._replace(search=search), "prepared"
+        if isinstance(search, Prepared | Revised):
+            scratch = scratch._replace(search=search)
+            search = "prepared" if isinstance(search, Prepared) else "revised"
         insert = modes.insert_kernel(
             self.masking, self.balance, search, self.max_leaves is not None
         )

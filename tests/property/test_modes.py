@@ -1,11 +1,14 @@
 """Every mode of the paper equals its slow version, node for node."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perchtree import ClusterTree
+from perchtree.search import batch
 from reference import ReferenceTree, box_min, clades_of
 from strategies import grids
 
@@ -48,6 +51,17 @@ def test_rules(masking, balance, X):
 def test_collapsing(masking, balance, X, max_leaves):
     tree = ClusterTree(X.shape[1], masking=masking, balance=balance, max_leaves=max_leaves)
     assert_same_growth(X, tree, ReferenceTree(masking, balance, max_leaves=max_leaves))
+
+
+@given(X=grids(), max_leaves=st.integers(1, 20), batch_rows=st.sampled_from([2, 5, 11]))
+def test_collapsing_in_batches(X, max_leaves, batch_rows):
+    """Searched ahead on two threads, then compared with the leaves that have changed since."""
+    tree = ClusterTree(X.shape[1], max_leaves=max_leaves, search="scan", n_jobs=2)
+    reference = ReferenceTree(max_leaves=max_leaves)
+    with mock.patch.multiple(
+        batch, SMALLEST=1, _COLLAPSED_ROWS=batch_rows, _TASK_ROWS=2, _WORTH_REVISING=0
+    ):
+        assert_same_growth(X, tree, reference, step=len(X))
 
 
 @pytest.mark.parametrize("width", [1, 2, 5])

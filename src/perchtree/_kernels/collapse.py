@@ -119,12 +119,14 @@ def fill_queue(tree: Tree, queue: Queue) -> None:
         node = next_node(tree, node, root)
 
 
-def collapse_surplus(tree: Tree, queue: Queue) -> None:
-    """TryCollapse of Algorithm 1: while there are too many leaves, collapse the tightest pair.
+def collapse_surplus(tree: Tree, queue: Queue) -> int:
+    """TryCollapse of Algorithm 1: if there is a leaf too many, collapse the tightest pair.
 
     An entry of the queue holds if its node is still collapsible and still has that key;
-    otherwise the node has changed, and whatever it is now was queued in its turn.
+    otherwise the node has changed, and whatever it is now was queued in its turn. The leaf that
+    was made is returned, or NONE: an insert adds one leaf at most, so there is only one.
     """
+    leaf = NONE
     while tree.counts[N_LEAVES] > tree.counts[MAX_LEAVES]:
         if queue.count[0] <= 0:
             fill_queue(tree, queue)
@@ -133,3 +135,4 @@ def collapse_surplus(tree: Tree, queue: Queue) -> None:
         if is_collapsible(tree, node) and collapse_key(tree, node) == key:
             leaf = collapse(tree, node)
             note_change(tree, queue, tree.nodes[leaf, PARENT])
+    return leaf

@@ -26,12 +26,19 @@ search: Callable[[Tree, Any, Floats], None]
 repair_masking: Callable[[Tree, Queue, int], None]
 repair_balance: Callable[[Tree, Queue, int], None]
 note_change: Callable[[Tree, Queue, int], None]
-collapse_surplus: Callable[[Tree, Queue], None]
+collapse_surplus: Callable[[Tree, Queue], int]
+record: Callable[[Any, int, int], None]
 
 
 @kernel
-def no_collapse(tree: Tree, queue: Queue) -> None:
-    """Without a bound on the leaves."""
+def no_collapse(tree: Tree, queue: Queue) -> int:
+    """Without a bound on the leaves, nothing is collapsed."""
+    return NONE
+
+
+@kernel
+def no_record(work: Any, new_leaf: int, collapsed: int) -> None:
+    """A search in the current tree needs no record of what has changed."""
 
 
 @kernel
@@ -60,4 +67,4 @@ def insert_rows(tree: Tree, scratch: Scratch, rows: Floats) -> None:
             repair_masking(tree, scratch.queue, new_leaf)
             repair_balance(tree, scratch.queue, new_leaf)
             note_change(tree, scratch.queue, tree.nodes[new_leaf, PARENT])
-            collapse_surplus(tree, scratch.queue)
+            record(scratch.search, new_leaf, collapse_surplus(tree, scratch.queue))

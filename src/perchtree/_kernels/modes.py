@@ -6,7 +6,7 @@ from typing import Any
 
 from . import astar, beam, boxscan, collapse, distances, insert, prepared, rotate, rules
 from .jit import entry_point, kernel, specialise
-from .schema import Floats, Queue, Scratch, Tree
+from .schema import AStar, Floats, Ints, Queue, Scratch, Tree
 
 MASKINGS = {
     "published": (rules.published_masked, rules.published_overlap, distances.published_max),
@@ -24,6 +24,7 @@ SEARCHES: dict[str, Callable[[Tree, Any, Floats], None]] = {
     "beam": beam.beam_with_sample,
     "leaves": boxscan.scan_leaves,
     "prepared": prepared.look_up,
+    "revised": prepared.revise,
 }
 """How the leaf for one row is found: in the current tree, or looked up."""
 
@@ -61,8 +62,15 @@ def insert_kernel(
             repair_balance=repair_balance,
             note_change=note_change,
             collapse_surplus=collapse_surplus,
+            record=prepared.record_leaves if search == "revised" else insert.no_record,
         )
     )
+
+
+@functools.cache
+def rows_kernel(search: str) -> Callable[[Tree, AStar, Floats, Floats, Ints], None]:
+    """Search for many rows in the tree as it stands."""
+    return entry_point(specialise(prepared.search_rows, search=SEARCHES[search]))
 
 
 @functools.cache
@@ -71,7 +79,7 @@ def collapse_kernels(
 ) -> tuple[
     Callable[[Tree, int], int],
     Callable[[Tree, Queue, int], None],
-    Callable[[Tree, Queue], None],
+    Callable[[Tree, Queue], int],
 ]:
     """The key of a collapsible node, how one is queued, and how surplus leaves are collapsed."""
     key = kernel(specialise(collapse.collapse_key, farthest=MASKINGS[masking][2]))

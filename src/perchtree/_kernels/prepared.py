@@ -1,6 +1,10 @@
-"""Neighbours found in advance, batch by batch."""
+"""Answers found in advance, for a whole batch, in the tree as it stood before."""
+
+from collections.abc import Callable
 
 from .astar import astar, limited_astar
+from .distances import min_to_box
+from .found import offer_leaf
 from .jit import entry_point, kernel
 from .schema import (
     BY_ID,
@@ -8,12 +12,43 @@ from .schema import (
     LEAF,
     NEAR,
     NODE,
+    NONE,
+    SIZE,
     AStar,
     Floats,
     Ints,
     Prepared,
+    Revised,
     Tree,
 )
+from .walk import is_leaf
+
+# Bound by `specialise`.
+search: Callable[[Tree, AStar, Floats], None]
+
+
+def search_rows(tree: Tree, work: AStar, rows: Floats, distances: Floats, leaves: Ints) -> None:
+    """The nearest leaf of each row: rows of `distances` and `leaves` are as in `Found`."""
+    for row in range(rows.shape[0]):
+        search(tree, work, rows[row])
+        copy_answer(work.found.distances, work.found.leaves, 0, distances, leaves, row)
+
+
+@entry_point
+def probe_rows(tree: Tree, work: AStar, rows: Floats, limit: int) -> None:
+    """Search for each row, but give up after `limit` distances: `tree.counts` tells the work."""
+    for row in range(rows.shape[0]):
+        limited_astar(tree, work, rows[row], limit)
+
+
+@kernel
+def copy_answer(
+    distances: Floats, leaves: Ints, row: int, to_distances: Floats, to_leaves: Ints, to_row: int
+) -> None:
+    to_distances[to_row, NEAR] = distances[row, NEAR]
+    to_distances[to_row, FAR] = distances[row, FAR]
+    to_leaves[to_row, BY_ID] = leaves[row, BY_ID]
+    to_leaves[to_row, NODE] = leaves[row, NODE]
 
 
 @kernel
@@ -27,17 +62,40 @@ def look_up(tree: Tree, work: Prepared, x: Floats) -> None:
     work.found.leaves[0, NODE] = tree.ids[work.ids[row], LEAF]
 
 
-@entry_point
-def search_rows(tree: Tree, work: AStar, rows: Floats, ids: Ints, near: Floats) -> None:
-    """The nearest leaf of each row in the tree as it stands: its smallest id, its distance."""
-    for row in range(rows.shape[0]):
-        astar(tree, work, rows[row])
-        ids[row] = work.found.leaves[0, BY_ID]
-        near[row] = work.found.distances[0, NEAR]
+@kernel
+def revise(tree: Tree, work: Revised, x: Floats) -> None:
+    """Take the next answer and compare it with every leaf that has changed since.
+
+    If the leaf itself has changed, another unchanged one may now be the best: search again.
+    """
+    row = work.cursor[0]
+    work.cursor[0] = row + 1
+    leaf = work.leaves[row, NODE]
+    if leaf == NONE or not stands(tree, work, leaf):
+        astar(tree, work.again, x)
+        again = work.again.found
+        copy_answer(again.distances, again.leaves, 0, work.found.distances, work.found.leaves, 0)
+        return
+    copy_answer(work.distances, work.leaves, row, work.found.distances, work.found.leaves, 0)
+    for place in range(work.cursor[1]):
+        other = work.changed[place]
+        if tree.nodes[other, SIZE] > 0 and is_leaf(tree, other):
+            offer_leaf(tree, work.found, x, other, min_to_box(tree, x, other))
 
 
-@entry_point
-def probe_rows(tree: Tree, work: AStar, rows: Floats, limit: int) -> None:
-    """Search for each row, but give up after `limit` distances: `tree.counts` tells the work."""
-    for row in range(rows.shape[0]):
-        limited_astar(tree, work, rows[row], limit)
+@kernel
+def stands(tree: Tree, work: Revised, leaf: int) -> bool:
+    """Whether a leaf is what it was when the batch was searched."""
+    if work.has_changed[leaf] or tree.nodes[leaf, SIZE] == 0:
+        return False
+    return is_leaf(tree, leaf)
+
+
+@kernel
+def record_leaves(work: Revised, new_leaf: int, collapsed: int) -> None:
+    """Note the leaves that an insert has made or changed."""
+    for leaf in (new_leaf, collapsed):
+        if leaf != NONE and not work.has_changed[leaf]:
+            work.has_changed[leaf] = True
+            work.changed[work.cursor[1]] = leaf
+            work.cursor[1] += 1

@@ -152,6 +152,26 @@ class Prepared(NamedTuple):
     found: Found
 
 
+class Revised(NamedTuple):
+    """Leaves that were found before a batch is inserted, in a tree whose leaves change.
+
+    - `distances`, `leaves`: (rows, 2), each row's answer in the tree as it stood, as in `Found`;
+    - `cursor`: int64 (2,), the row that comes next, and how many leaves have changed;
+    - `changed`: int32 (2 rows,), those leaves;
+    - `has_changed`: bool (nodes,), the same as marks;
+    - `again`: for searches that have to be done again;
+    - `found`: where the answer goes.
+    """
+
+    distances: Floats
+    leaves: Ints
+    cursor: Counts
+    changed: Ints
+    has_changed: Bools
+    again: AStar
+    found: Found
+
+
 class Queue(NamedTuple):
     """Collapsible nodes as a heap, by d+ between the children and then by smallest id.
 
@@ -167,5 +187,5 @@ class Queue(NamedTuple):
 class Scratch(NamedTuple):
     """What a kernel needs beside the tree."""
 
-    search: AStar | Beam | Prepared
+    search: AStar | Beam | Prepared | Revised
     queue: Queue

@@ -12,17 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _arrays
-from .._kernels.prepared import probe_rows, search_rows
+from .._kernels import modes
+from .._kernels.prepared import probe_rows
 from .._kernels.schema import (
+    BY_ID,
     DISTANCES,
     FIRST,
     N_LEAVES,
     N_POINTS,
+    NEAR,
     NONE,
     PRODUCTS,
     ROOT,
     SCANNED,
     Prepared,
+    Revised,
     Tree,
 )
 from .scan import Nearest, scan
@@ -38,8 +42,11 @@ SMALLEST = 32
 _ASTAR_ROWS = 1024
 """Rows searched together by A*: each is compared with all before it, too."""
 
-_DECISION_ROWS = 512
-"""Rows after which collapsed mode asks anew which search is cheaper."""
+_COLLAPSED_ROWS = 256
+"""Rows searched together in collapsed mode: each is compared with the leaves changed since."""
+
+_WORTH_REVISING = 4
+"""How many times as many leaves there must be for that to pay."""
 
 _TASK_ROWS = 128
 """Rows a thread takes at a time."""
@@ -57,21 +64,8 @@ def by_scan(tree: Tree, rows: NDArray[np.float32], n_jobs: int) -> Prepared:
 
 def by_astar(tree: Tree, rows: NDArray[np.float32], n_jobs: int) -> Prepared:
     """Find neighbours by A* in the tree as it stands, and by products among the rows."""
-    ids = np.full(len(rows), NONE, np.int32)
-    near = np.full(len(rows), np.inf, np.float32)
-    counts = []
-
-    def search(first: int, go_on: Callable[[], None]) -> None:
-        go_on()
-        part = slice(first, first + _TASK_ROWS)
-        own = tree._replace(counts=tree.counts.copy())
-        search_rows(own, _arrays.make_astar(tree), rows[part], ids[part], near[part])
-        counts.append(own.counts - tree.counts)
-
-    if tree.counts[N_POINTS] > 0:
-        starts = range(0, len(rows), _TASK_ROWS)
-        run_tasks([functools.partial(search, start) for start in starts], n_jobs)
-        tree.counts[:] += sum(counts)
+    distances, leaves = _search_tree(tree, rows, "astar", n_jobs)
+    near, ids = distances[:, NEAR], leaves[:, BY_ID]
     among = scan(rows, rows[:0], earlier=True, n_jobs=n_jobs)
     tree.counts[DISTANCES] += among.computed
     tree.counts[PRODUCTS] += len(rows) * (len(rows) - 1) // 2
@@ -79,6 +73,43 @@ def by_astar(tree: Tree, rows: NDArray[np.float32], n_jobs: int) -> Prepared:
     ids[earlier] = int(tree.counts[N_POINTS]) + among.ranks[earlier, 0]
     near[earlier] = among.near[earlier, 0]
     return _prepared(tree, ids, near)
+
+
+def to_revise(tree: Tree, rows: NDArray[np.float32], n_jobs: int) -> Revised:
+    """Find leaves, points or boxes, by looking at all of them in the tree as it stands."""
+    distances, leaves = _search_tree(tree, rows, "leaves", n_jobs)
+    return Revised(
+        distances,
+        leaves,
+        cursor=np.array([_first_row(tree), 0]),
+        changed=np.empty(2 * len(rows), np.int32),
+        has_changed=np.zeros(len(tree.nodes), bool),
+        again=_arrays.make_astar(tree),
+        found=_arrays.make_found(1),
+    )
+
+
+def _search_tree(
+    tree: Tree, rows: NDArray[np.float32], search: str, n_jobs: int
+) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+    """The nearest leaf of each row, on several threads."""
+    distances = np.full((len(rows), 2), np.inf, np.float32)
+    leaves = np.full((len(rows), 2), NONE, np.int32)
+    search_rows = modes.rows_kernel(search)
+    counts = []
+
+    def search_part(first: int, go_on: Callable[[], None]) -> None:
+        go_on()
+        part = slice(first, first + _TASK_ROWS)
+        own = tree._replace(counts=tree.counts.copy())
+        search_rows(own, _arrays.make_astar(tree), rows[part], distances[part], leaves[part])
+        counts.append(own.counts - tree.counts)
+
+    if tree.counts[N_POINTS] > 0:
+        starts = range(0, len(rows), _TASK_ROWS)
+        run_tasks([functools.partial(search_part, start) for start in starts], n_jobs)
+        tree.counts[:] += sum(counts)
+    return distances, leaves
 
 
 def prepared_parts(
@@ -101,15 +132,20 @@ def prepared_parts(
 
 
 def collapsed_parts(
-    tree: Tree, rows: NDArray[np.float32], search: str
-) -> Iterator[tuple[NDArray[np.float32], str]]:
-    """The same where leaves can be boxes: each row is searched in the current tree."""
-    for first in range(0, len(rows), _DECISION_ROWS):
-        part = rows[first : first + _DECISION_ROWS]
+    tree: Tree, rows: NDArray[np.float32], search: str, n_jobs: int
+) -> Iterator[tuple[NDArray[np.float32], str | Revised]]:
+    """The same where leaves can be boxes, and change with every insert."""
+    for first in range(0, len(rows), _COLLAPSED_ROWS):
+        part = rows[first : first + _COLLAPSED_ROWS]
+        by_leaves = search == "scan"
         if search == "auto" and len(part) >= SMALLEST:
-            yield part, "leaves" if prefers_scan(tree, part, leaf_cost) else "astar"
+            by_leaves = prefers_scan(tree, part, leaf_cost)
+        method = "leaves" if by_leaves else "astar"
+        worth = by_leaves and tree.counts[N_LEAVES] >= _WORTH_REVISING * len(part)
+        if n_jobs == 1 or len(part) < SMALLEST or not worth:
+            yield part, method
         else:
-            yield part, "leaves" if search == "scan" else "astar"
+            yield part, to_revise(tree, part, n_jobs)
 
 
 def prefers_scan(
@@ -165,6 +201,11 @@ def _ids(tree: Tree, nearest: Nearest) -> NDArray[np.int32]:
 
 
 def _prepared(tree: Tree, ids: NDArray[np.int32], near: NDArray[np.float32]) -> Prepared:
-    first = 1 if tree.counts[N_POINTS] == 0 else 0  # the first point of all has no neighbour
-    cursor = np.full(1, first, np.int64)
-    return Prepared(ids, np.ascontiguousarray(near), cursor, _arrays.make_found(1))
+    cursor = np.array([_first_row(tree)])
+    ids, near = np.ascontiguousarray(ids), np.ascontiguousarray(near)
+    return Prepared(ids, near, cursor, _arrays.make_found(1))
+
+
+def _first_row(tree: Tree) -> int:
+    """The first row that is searched for: the first point of all has no neighbour."""
+    return int(tree.counts[N_POINTS] == 0)
