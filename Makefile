@@ -21,7 +21,7 @@ demo: $(READY) ## cluster a bundled data set online and show how it went
 test: lint test-plain test-compiled ## linting, types, layers and all quick tests
 
 test-all: lint test-plain ## the same, with the tests that take minutes
-	$(BIN)/pytest --cov --cov-append --cov-report=term-missing:skip-covered --cov-fail-under=95
+	$(BIN)/pytest
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -31,17 +31,18 @@ lint: $(READY)
 
 # Kernels as plain Python on small inputs: their lines can be seen by the coverage report.
 test-plain: $(READY)
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m "not slow and not jit" --cov --cov-report=
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m "not slow and not jit" --cov --cov-report=term-missing:skip-covered --cov-fail-under=95
 
 test-compiled: $(READY)
-	$(BIN)/pytest -m "not slow" --cov --cov-append --cov-report=term-missing:skip-covered --cov-fail-under=95
+	$(BIN)/pytest -m "not slow"
 
 bench: $(READY) ## speed and memory, written to benchmarks/RESULTS.md; PERCHTREE_DATA names the data folder
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	$(BIN)/python -m benchmarks --write
 
-tables: $(READY) ## what each rotation rule costs, written to docs/modes.md
+tables: $(READY) ## what each rule costs and yields, written to docs/modes.md and docs/cuts.md
 	$(BIN)/python -m experiments.modes
+	$(BIN)/python -m experiments.cuts
 
 clean: ## remove the virtual environment and all caches
 	rm -rf $(VENV) .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -7,17 +7,28 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .cuts import Cluster, Suggestion
     from .errors import InvariantError
     from .tree import ClusterTree, Depth, TreeStats
 
-__all__ = ["ClusterTree", "Depth", "InvariantError", "TreeStats", "__version__"]
+__all__ = [
+    "Cluster",
+    "ClusterTree",
+    "Depth",
+    "InvariantError",
+    "Suggestion",
+    "TreeStats",
+    "__version__",
+]
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Cluster": "cuts",
     "ClusterTree": "tree",
     "Depth": "tree",
     "InvariantError": "errors",
+    "Suggestion": "cuts",
     "TreeStats": "tree",
 }
 

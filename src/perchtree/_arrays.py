@@ -21,7 +21,9 @@ from ._kernels.schema import (
     AStar,
     Beam,
     Found,
+    Prepared,
     Queue,
+    Revised,
     Tree,
 )
 
@@ -98,8 +100,17 @@ def _most_rows(max_leaves: int) -> tuple[int, int]:
 
 def make_astar(tree: Tree, k: int = 1) -> AStar:
     """Working memory for exact searches of k leaves in a tree of this capacity."""
-    frontier = len(tree.points) // 2 + 2
+    frontier = _frontier(tree)
     return AStar(np.empty(frontier, np.float32), np.empty(frontier, np.int32), make_found(k))
+
+
+def suits(search: AStar | Beam | Prepared | Revised, tree: Tree) -> bool:
+    """Whether working memory is large enough for a tree of this capacity."""
+    return not isinstance(search, AStar) or len(search.keys) >= _frontier(tree)
+
+
+def _frontier(tree: Tree) -> int:
+    return len(tree.points) // 2 + 2
 
 
 def make_beam(width: int) -> Beam:

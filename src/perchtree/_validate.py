@@ -1,5 +1,6 @@
 """Checks at the edge: what a user hands in is understood, or refused with a clear error."""
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,9 @@ from numpy.typing import NDArray
 
 MAX_NORM = 9e18
 """Rows of larger norm would overflow: squared distances are float32."""
+
+MIN_NORM = 1e-18
+"""If all rows have smaller norms, distances between them are mostly lost to underflow."""
 
 _CHUNK_VALUES = 2**18
 """Values converted at a time, so that no second copy of the input is ever made."""
@@ -24,8 +28,15 @@ def as_rows(X: Any, n_features: int) -> NDArray[Any]:
         raise ValueError(f"expected {n_features} features, got rows of {rows.shape[1]}")
     if rows.shape[0] == 0:
         raise ValueError("expected at least one row, got an empty array")
+    largest = 0.0
     for start, stop in chunks(rows):
-        _check_values(rows[start:stop].astype(np.float64), start)
+        largest = max(largest, _check_values(rows[start:stop].astype(np.float64), start))
+    if 0 < largest < MIN_NORM**2:
+        warnings.warn(
+            f"all norms are below {MIN_NORM:.0e}, where float32 squares underflow and distances "
+            "vanish: rescale the data",
+            stacklevel=3,
+        )
     return rows
 
 
@@ -48,18 +59,22 @@ def as_choice(name: str, value: Any, choices: Any) -> Any:
     return value
 
 
-def as_count(name: str, value: Any, least: int = 1) -> int:
-    """A whole number, at least `least`."""
+def as_count(name: str, value: Any, least: int = 1, most: int | None = None) -> int:
+    """A whole number, at least `least`, and at most `most`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise TypeError(f"{name} must be a whole number, got {value!r}")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}")
+    if most is not None and value > most:
+        raise ValueError(f"{name} must be at most {most:,}, got {value}")
     return int(value)
 
 
 def _as_numeric(X: Any) -> NDArray[Any]:
     if scipy.sparse.issparse(X):
         raise ValueError("sparse input is not supported: boxes are dense; use X.toarray()")
+    if np.ma.is_masked(X):
+        raise ValueError("masked values are not supported: drop those rows or fill them in")
     try:
         rows = np.asarray(X)
     except ValueError as error:
@@ -86,12 +101,13 @@ def _objects_as_numbers(rows: NDArray[Any]) -> NDArray[np.float64]:
     return numbers
 
 
-def _check_values(values: NDArray[np.float64], start: int) -> None:
+def _check_values(values: NDArray[np.float64], start: int) -> float:
+    """The largest squared norm; ValueError that names the row if one cannot be used."""
     with np.errstate(over="ignore", invalid="ignore"):
         squared = np.einsum("ij,ij->i", values, values)
     bad = ~(squared <= MAX_NORM**2)
     if not bad.any():
-        return
+        return float(squared.max())
     row = int(bad.argmax())
     if np.isnan(values[row]).any():
         what = "contains NaN: drop the row or fill in the missing values"

@@ -1,14 +1,23 @@
-"""How good a tree or a flat clustering is, given true labels."""
+"""How good a tree or a flat clustering is, given true labels.
 
-from typing import Any, NamedTuple
+Unlabelled points and noise have negative labels, as in scikit-learn. `negative` says what to make
+of them: with "singletons" each is a class of its own, so it is in no pair, but counts among the
+points of a node; with "drop" they are left out altogether; with "class" a negative label is a
+label like any other.
+"""
+
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._kernels.purity import Forest, lay_out, sum_purity
+from ._kernels.purity import Forest, lay_out, sample_purity, sum_purity
 from ._kernels.schema import NONE
+from ._validate import as_choice, as_count
 from .table import NodeTable, parents_of
 from .tree import ClusterTree
+
+NEGATIVE = ("singletons", "drop", "class")
 
 
 class PairwiseScores(NamedTuple):
@@ -19,69 +28,135 @@ class PairwiseScores(NamedTuple):
     f1: float
 
 
-def dendrogram_purity(tree: ClusterTree | ArrayLike, labels: ArrayLike) -> float:
-    """Compute dendrogram purity (section 2), exactly.
+class PurityEstimate(NamedTuple):
+    """Dendrogram purity from a sample of pairs."""
+
+    purity: float
+    standard_error: float
+
+
+@overload
+def dendrogram_purity(
+    tree: Any, labels: ArrayLike, *, n_samples: None = None, negative: str = ...
+) -> float: ...
+
+
+@overload
+def dendrogram_purity(
+    tree: Any, labels: ArrayLike, *, n_samples: int, random_state: Any = ..., negative: str = ...
+) -> PurityEstimate: ...
+
+
+def dendrogram_purity(
+    tree: Any,
+    labels: ArrayLike,
+    *,
+    n_samples: int | None = None,
+    random_state: Any = None,
+    negative: str = "singletons",
+) -> float | PurityEstimate:
+    """Compute dendrogram purity (section 2): exactly, or from a sample of pairs.
 
     For two random points of one class: the share of that class among all points below the
     node where the two meet. 1 means that every class is a subtree of its own.
 
     Parameters
     ----------
-    tree : ClusterTree, or children array of shape (n - 1, 2)
+    tree : ClusterTree, fitted estimator, or array
+        An estimator with `tree_` or `children_`; a `children_` array of shape (n - 1, 2); a
+        SciPy linkage matrix of shape (n - 1, 4); or, for trees in which nodes may have many
+        children, the parent of each node as a 1-d array, points first, -1 at the root.
+
         Points that share a leaf of a ClusterTree meet at that leaf. A `children` array has
         them meet one after the other, so its purity can differ a little.
     labels : array-like of shape (n,)
         The class of each point.
+    n_samples : int, optional
+        Draw so many pairs instead of looking at all.
+    random_state : int or numpy.random.Generator, optional
+        For the sample.
+    negative : {"singletons", "drop", "class"}
+        What negative labels mean; see the module's documentation.
+
+    Returns
+    -------
+    float, or PurityEstimate (purity, standard_error) if `n_samples` is given.
 
     Examples
     --------
     >>> dendrogram_purity([[0, 1], [2, 3], [4, 5]], ["a", "a", "b", "b"])
     1.0
+    >>> dendrogram_purity([[0, 2], [1, 3], [4, 5]], ["a", "a", "b", "b"])
+    0.5
     """
-    parents, n_points = _parents_and_points(tree)
-    classes = _as_classes(labels)
-    if len(classes) != n_points:
-        raise ValueError(f"{len(classes)} labels for a tree of {n_points} points")
-    n_pairs = _count_pairs(np.bincount(classes))
+    parents, n_points = _as_parents(tree, np.size(labels))
+    if np.size(labels) != n_points:
+        raise ValueError(f"{np.size(labels)} labels for a tree of {n_points} points")
+    classes, kept = _as_classes(labels, negative)
+    n_pairs = _count_pairs(np.bincount(classes[kept]))
     if n_pairs == 0:
         raise ValueError("no two points share a label: dendrogram purity is not defined")
+    forest = _as_forest(parents, kept)
+    if n_samples is not None:
+        rng = np.random.default_rng(random_state)
+        return _estimate(forest, classes, kept, as_count("n_samples", n_samples, 2), rng)
     tallies = np.zeros((int(classes.max()) + 1, 3), np.int64)
     total = np.zeros(1)
-    sum_purity(_as_forest(parents, n_points), classes, tallies, total)
+    sum_purity(forest, classes, tallies, total)
     return float(total[0]) / n_pairs
 
 
-def pairwise_scores(labels_true: ArrayLike, labels_pred: ArrayLike) -> PairwiseScores:
+def pairwise_scores(
+    labels_true: ArrayLike, labels_pred: ArrayLike, *, negative: str = "singletons"
+) -> PairwiseScores:
     """Precision, recall and F1 over pairs of points (section 6.3), exactly.
 
     A pair is predicted if both points are in one cluster, and true if both are of one class.
+    With negative="drop", points with a negative label on either side are left out.
 
     Examples
     --------
     >>> pairwise_scores([0, 0, 1, 1], [5, 5, 5, 7])
     PairwiseScores(precision=0.3333333333333333, recall=0.5, f1=0.4)
     """
-    true, pred = _as_classes(labels_true), _as_classes(labels_pred)
-    if len(true) != len(pred):
-        raise ValueError(f"{len(true)} true labels, but {len(pred)} predicted ones")
-    both = np.unique(true * (int(pred.max()) + 1) + pred, return_counts=True)[1]
-    n_both = _count_pairs(both)
+    if np.size(labels_true) != np.size(labels_pred):
+        raise ValueError(
+            f"{np.size(labels_true)} true labels, but {np.size(labels_pred)} predicted ones"
+        )
+    true, kept_true = _as_classes(labels_true, negative)
+    pred, kept_pred = _as_classes(labels_pred, negative)
+    kept = kept_true & kept_pred
+    true, pred = true[kept], pred[kept]
     n_true, n_pred = _count_pairs(np.bincount(true)), _count_pairs(np.bincount(pred))
     if n_true == 0 or n_pred == 0:
         raise ValueError("no pair of points shares a label: pairwise scores are not defined")
+    both = np.unique(true * (int(pred.max()) + 1) + pred, return_counts=True)[1]
+    n_both = _count_pairs(both)
     return PairwiseScores(n_both / n_pred, n_both / n_true, 2 * n_both / (n_true + n_pred))
 
 
-def pairwise_f1(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
+def pairwise_f1(
+    labels_true: ArrayLike, labels_pred: ArrayLike, *, negative: str = "singletons"
+) -> float:
     """The harmonic mean of pairwise precision and recall; see `pairwise_scores`."""
-    return pairwise_scores(labels_true, labels_pred).f1
+    return pairwise_scores(labels_true, labels_pred, negative=negative).f1
 
 
-def _as_classes(labels: ArrayLike) -> NDArray[np.int64]:
+def _as_classes(labels: ArrayLike, negative: str) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Labels as 0, 1, 2, ..., and which points count."""
+    as_choice("negative", negative, NEGATIVE)
     array = np.asarray(labels)
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"expected a 1-d array of labels, got one of shape {array.shape}")
-    return np.unique(array, return_inverse=True)[1].astype(np.int64)
+    classes = np.unique(array, return_inverse=True)[1].astype(np.int64)
+    kept = np.ones(len(array), bool)
+    if negative != "class" and array.dtype.kind in "if":
+        is_negative = array < 0
+        if negative == "drop":
+            kept = ~is_negative
+        classes[is_negative] = len(array) + np.arange(is_negative.sum())
+        classes = np.unique(classes, return_inverse=True)[1].astype(np.int64)
+    return classes, kept
 
 
 def _count_pairs(counts: NDArray[Any]) -> int:
@@ -89,19 +164,42 @@ def _count_pairs(counts: NDArray[Any]) -> int:
     return int((counts * (counts - 1) // 2).sum())
 
 
-def _parents_and_points(tree: ClusterTree | ArrayLike) -> tuple[NDArray[np.int64], int]:
+def _as_parents(tree: Any, n_labels: int) -> tuple[NDArray[np.int64], int]:
+    """The parent of each node, points first, and the number of points."""
+    tree = getattr(tree, "tree_", tree)
     if isinstance(tree, ClusterTree):
-        return _without_inner(tree.table), tree.n_points
-    children = np.asarray(tree)
-    if children.ndim != 2 or children.shape[1] != 2 or children.dtype.kind not in "iu":
+        table = tree.table
+        return _without_inner(table), table.n_points
+    array = np.asarray(getattr(tree, "children_", tree))
+    if array.ndim == 2 and array.shape[1] == 4 and array.dtype.kind in "if":
+        array = array[:, :2].astype(np.int64)
+    if array.dtype.kind not in "iu" or not (
+        array.ndim == 1 or (array.ndim == 2 and array.shape[1] == 2)
+    ):
         raise ValueError(
-            "expected a ClusterTree or an integer array of children of shape (n - 1, 2), "
-            f"got shape {children.shape}"
+            "expected a ClusterTree, a fitted estimator, children of shape (n - 1, 2), a linkage "
+            f"matrix or an array of parents; got {array.dtype} of shape {array.shape}"
         )
-    n_points = len(children) + 1
-    if not np.array_equal(np.sort(children, axis=None), np.arange(2 * n_points - 2)):
+    if array.ndim == 1:
+        return _checked_parents(array.astype(np.int64), n_labels), n_labels
+    n_points = len(array) + 1
+    if not np.array_equal(np.sort(array, axis=None), np.arange(2 * n_points - 2)):
         raise ValueError("not a tree: each number but the last must be a child exactly once")
-    return parents_of(children.astype(np.int64)), n_points
+    return parents_of(array.astype(np.int64)), n_points
+
+
+def _checked_parents(parents: NDArray[np.int64], n_points: int) -> NDArray[np.int64]:
+    if len(parents) < n_points:
+        raise ValueError(f"{n_points} labels, but only {len(parents)} nodes, points included")
+    if (parents == NONE).sum() != 1:
+        raise ValueError("not a tree: exactly one node, the root, must have the parent -1")
+    wrong = (parents >= len(parents)) | (parents < NONE)
+    if wrong.any():
+        raise ValueError(f"not a tree: node {int(wrong.argmax())} has a parent that does not exist")
+    below = np.flatnonzero((parents != NONE) & (parents < n_points))
+    if len(below):
+        raise ValueError(f"not a tree of points: node {int(below[0])} is below a point")
+    return parents
 
 
 def _without_inner(table: NodeTable) -> NDArray[np.int64]:
@@ -112,20 +210,52 @@ def _without_inner(table: NodeTable) -> NDArray[np.int64]:
     return parents
 
 
-def _as_forest(parents: NDArray[np.int64], n_points: int) -> Forest:
-    n_nodes = len(parents)
-    counts = np.bincount(parents[parents != NONE], minlength=n_nodes)
-    children = np.argsort(parents, kind="stable")[1:]  # the root comes first
+def _as_forest(parents: NDArray[np.int64], kept: NDArray[np.bool_]) -> Forest:
+    """Lay out the tree over the points that are kept."""
+    n_nodes, n_points = len(parents), len(kept)
+    is_child = parents != NONE
+    is_child[:n_points] &= kept
+    children = np.flatnonzero(is_child)
+    children = children[np.argsort(parents[children], kind="stable")]
+    counts = np.bincount(parents[children], minlength=n_nodes)
     forest = Forest(
         parents=parents,
         starts=np.concatenate([[0], np.cumsum(counts)]),
         children=children,
-        order=np.empty(n_nodes, np.int64),
+        order=np.empty(len(children) + 1, np.int64),
         sizes=np.zeros(n_nodes, np.int64),
         offsets=np.empty(n_nodes, np.int64),
-        points=np.empty(n_points, np.int64),
+        points=np.empty(int(kept.sum()), np.int64),
+        heavy=np.full(n_nodes, NONE, np.int64),
     )
     root = int(np.flatnonzero(parents == NONE)[0])
-    if lay_out(forest, root) != n_nodes:
+    if lay_out(forest, root, n_points) != len(children) + 1:
         raise ValueError("not a tree: some nodes do not hang below the root")
     return forest
+
+
+def _estimate(
+    forest: Forest,
+    classes: NDArray[np.int64],
+    kept: NDArray[np.bool_],
+    n_samples: int,
+    rng: np.random.Generator,
+) -> PurityEstimate:
+    """Sample pairs of one class, all alike, with replacement."""
+    members = np.flatnonzero(kept)
+    members = members[np.argsort(classes[members], kind="stable")]
+    counts = np.bincount(classes[members])
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    pairs = counts * (counts - 1.0) / 2
+    drawn = rng.choice(len(counts), n_samples, p=pairs / pairs.sum())
+    first = rng.integers(0, counts[drawn])
+    second = rng.integers(0, counts[drawn] - 1)
+    second += second >= first
+    chosen = members[np.column_stack([starts[drawn] + first, starts[drawn] + second])]
+
+    places = np.empty(len(kept), np.int64)
+    places[forest.points] = np.arange(len(forest.points))
+    by_class = np.sort(places[members] + classes[members] * len(kept))
+    values = np.empty(n_samples)
+    sample_purity(forest, chosen, places, classes, by_class, values)
+    return PurityEstimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(n_samples)))

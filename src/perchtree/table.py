@@ -150,7 +150,7 @@ def _raw_merges(
     merges[n_inner:] = number[tree.nodes[internal][:, [LEFT, RIGHT]]]
 
     diagonals = np.empty(n_boxes)
-    measure_diagonals(tree, diagonals)
+    measure_diagonals(tree.boxes[:n_boxes], diagonals)
     holders = np.concatenate([np.repeat(leaf_nodes, counts - 1), internal])
     has_box = holders % 2 == 1
     heights = np.zeros(n_points - 1)

@@ -2,7 +2,7 @@
 
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from . import _arrays
 from ._kernels import modes
 from ._kernels.measure import measure_depths
-from ._kernels.nearest import nearest_rows
 from ._kernels.schema import (
     BOX_ROWS,
     COUNTS,
@@ -22,6 +21,7 @@ from ._kernels.schema import (
     MAX_POINTS,
     N_LEAVES,
     N_POINTS,
+    NEAR,
     NONE,
     RIGHT,
     SIZE,
@@ -30,10 +30,11 @@ from ._kernels.schema import (
     Prepared,
     Revised,
     Scratch,
+    Tree,
 )
 from ._validate import as_choice, as_count, as_rows, chunks
 from .checks import check_collapsed, check_tree
-from .cuts import cut_into
+from .cuts import CRITERIA, Cluster, Cuts, Suggestion, find_cluster, points_below
 from .search import batch
 from .search.threads import count_jobs
 from .table import NodeTable, build_table
@@ -41,6 +42,9 @@ from .table import NodeTable, build_table
 _ROWS_AT_ONCE = 256
 """Rows handed to one kernel call: Ctrl-C is heard between calls."""
 
+
+_FORMAT = 1
+"""Of pickles: changes with the arrays, which kernels trust."""
 
 _SETTINGS = ("masking", "balance", "search", "beam_width", "max_leaves", "n_jobs")
 
@@ -67,7 +71,7 @@ class TreeStats:
     collapses: int
     """Pairs of leaves that became one."""
     beam_checked: int
-    """Beam searches that were compared with the truth: a hundred in each order of magnitude."""
+    """Beam searches compared with the truth: 90 of the ids from 100 to 999, and so on."""
     beam_found: int
     """Those among them that found a leaf as near as any."""
     products: int
@@ -96,8 +100,8 @@ class ClusterTree:
     search : {"auto", "astar", "scan", "beam"}
         How the nearest leaf is found. The first three are exact and give the same tree: "astar"
         searches the tree, "scan" takes matrix products of whole batches, "auto" picks the
-        cheaper of the two for each batch. "beam" (PERCH-B) looks at `beam_width` nodes of each
-        level of the tree only.
+        cheaper of the two for each batch. (Fewer than 32 rows are always searched one by one, by
+        A*.) "beam" (PERCH-B) looks at `beam_width` nodes of each level of the tree only.
     beam_width : int
         Nodes that a beam search keeps at each level. The paper: 5 for each of 24 threads.
     max_leaves : int, optional
@@ -110,7 +114,9 @@ class ClusterTree:
     Notes
     -----
     Features are kept as float32, whatever comes in. Rows that are equal as float32 share a
-    leaf. Of several nearest leaves, the one with the smallest id is chosen.
+    leaf (with "beam", as far as it finds it; in collapsed mode, as long as it is not collapsed).
+    Of several nearest leaves, the one with the smallest id is chosen; of overlapping boxes, the
+    tighter one. Differences below about 1e-19 vanish when squared: rescale such data.
 
     Any number of threads may use one tree: their calls are carried out one after the other.
     While a kernel runs, the GIL is released, so other Python threads go on.
@@ -146,8 +152,10 @@ class ClusterTree:
         self.masking = as_choice("masking", masking, modes.MASKINGS)
         self.balance = as_choice("balance", balance, modes.BALANCES)
         self.search = as_choice("search", search, ("auto", "astar", "scan", "beam"))
-        self.beam_width = as_count("beam_width", beam_width)
-        self.max_leaves = None if max_leaves is None else as_count("max_leaves", max_leaves)
+        self.beam_width = as_count("beam_width", beam_width, most=MAX_POINTS)
+        self.max_leaves = (
+            None if max_leaves is None else as_count("max_leaves", max_leaves, most=MAX_POINTS)
+        )
         if masking == "exact" and max_leaves is not None:
             raise ValueError(
                 "masking='exact' needs the features of all points, which collapsing drops: "
@@ -161,13 +169,14 @@ class ClusterTree:
     def _start(self) -> None:
         """What is not part of the tree itself: a copy or a pickle makes its own."""
         self._table: NodeTable | None = None
-        self._scratch = Scratch(self._make_search(), _arrays.make_queue(self._tree))
+        self._made_cuts: Cuts | None = None
+        self._scratch = Scratch(self._make_search(self._tree), _arrays.make_queue(self._tree))
         self._lock = threading.RLock()
 
-    def _make_search(self) -> AStar | Beam:
+    def _make_search(self, tree: Tree) -> AStar | Beam:
         if self.search == "beam":
             return _arrays.make_beam(self.beam_width)
-        return _arrays.make_astar(self._tree)
+        return _arrays.make_astar(tree)
 
     # Growing
 
@@ -213,13 +222,13 @@ class ClusterTree:
 
     def _make_room(self, n_more: int) -> None:
         larger = _arrays.with_room(self._tree, n_more)
-        has_grown = len(larger.points) > len(self._tree.points)
+        # Working memory first: wherever this is interrupted, it is large enough.
+        if not _arrays.suits(self._scratch.search, larger):
+            self._scratch = self._scratch._replace(search=self._make_search(larger))
         self._tree = larger
-        if has_grown:
-            self._scratch = self._scratch._replace(search=self._make_search())
 
     def _insert_rows(self, rows: NDArray[Any], verbose: bool) -> None:
-        self._table = None
+        self._table = self._made_cuts = None
         with _progress(len(rows), verbose) as bar:
             for start, stop in chunks(rows, batch.LARGEST_ROWS, batch.LARGEST_VALUES):
                 for part, search in self._searched_parts(_as_float32(rows[start:stop])):
@@ -255,6 +264,8 @@ class ClusterTree:
         """Find the k nearest points of each row, exactly, without inserting it.
 
         Copies count as points of their own; at the same distance the smaller id comes first.
+        In collapsed mode a point is as near as the box of its leaf, and of several boxes at the
+        same distance the tighter one comes first.
 
         Parameters
         ----------
@@ -272,13 +283,15 @@ class ClusterTree:
             if k > self.n_points:
                 raise ValueError(f"k = {k} neighbours asked of {self.n_points} points")
             ids = np.empty((len(rows), k), np.int64)
-            squared = np.empty((len(rows), k), np.float32)
+            squared = np.empty((len(rows), k, 2), np.float32)
             tree = self._tree._replace(counts=self._tree.counts.copy())  # work not counted
-            work = _arrays.make_astar(tree, min(k, self.n_leaves))
-            for start, stop in chunks(rows, _ROWS_AT_ONCE):
+            for start, stop in chunks(rows, batch.LARGEST_ROWS, batch.LARGEST_VALUES):
                 part = _as_float32(rows[start:stop])
-                nearest_rows(tree, work, part, ids[start:stop], squared[start:stop])
-        return ids, np.sqrt(squared, out=squared)
+                batch.nearest_points(
+                    tree, part, self.search, count_jobs(self.n_jobs), ids[start:stop],
+                    squared[start:stop],
+                )  # fmt: skip
+        return ids, np.sqrt(squared[:, :, NEAR])
 
     @property
     def n_points(self) -> int:
@@ -326,7 +339,7 @@ class ClusterTree:
         with self._lock:
             if self.n_points == 0:
                 raise ValueError("the tree is empty: insert points first")
-            if self._table is None:
+            if self._table is None or self._table.n_points != self.n_points:
                 self._table = build_table(self._tree)
             return self._table
 
@@ -357,30 +370,140 @@ class ClusterTree:
 
     def members(self, node: int) -> NDArray[np.int64]:
         """The ids of the points below a number, in ascending order."""
-        return self.table.members(_as_number(node, len(self.parents), "node"))
+        table = self.table
+        return table.members(_as_number(node, len(table.parents), "node"))
 
     def lca(self, a: int, b: int) -> int:
         """The lowest node that holds both numbers. Points that share a leaf meet at that leaf."""
-        limit = len(self.parents)
-        return self.table.lca(_as_number(a, limit, "node"), _as_number(b, limit, "node"))
+        table = self.table
+        limit = len(table.parents)
+        return table.lca(_as_number(a, limit, "node"), _as_number(b, limit, "node"))
 
     def path(self, point_id: int) -> NDArray[np.int64]:
         """The nodes from a point's leaf up to the root, both included."""
         table = self.table
         return table.path(int(table.leaves[_as_number(point_id, table.n_points, "id")]))
 
-    def cut(self, n_clusters: int) -> NDArray[np.int64]:
-        """Cut the tree into clusters by the paper's greedy heuristic (section 6.3).
+    # Clusters
 
-        While there are more than `n_clusters` leaves, the node of smallest cost is collapsed:
-        the diagonal of its box times the number of its points.
+    def cut(
+        self,
+        n_clusters: int | Sequence[int] | None = None,
+        *,
+        distance: float | None = None,
+        level: float | None = None,
+        criterion: str = "cost",
+    ) -> NDArray[np.int64]:
+        """Cut the tree into clusters: into so many, or at a distance or level.
+
+        Nodes are collapsed greedily, the cheapest first, children before parents, as in the
+        paper (section 6.3). The first cut computes the sequence; further ones are cheap.
+
+        Parameters
+        ----------
+        n_clusters : int or sequence of int
+            How many clusters. Several numbers give nested clusterings, one a column.
+        distance : float
+            Instead: the largest nodes whose boxes have a diagonal of at most this length.
+        level : float
+            Instead: collapse whatever costs at most this much; see `cut_level`.
+        criterion : {"cost", "diameter", "size", "scatter", "ward"}
+            What a node costs: the paper's diagonal of its box x number of its points; the
+            diagonal; the number of points; the sum of squares within it; its increase.
 
         Returns
         -------
-        labels : int64 array of shape (n_points,)
-            0 .. n_clusters - 1, in the order of the smallest id in each cluster.
+        labels : int64 array of shape (n_points,), or (n_points, len(n_clusters))
+            0, 1, 2, ... in the order of the smallest id in each cluster.
+
+        Examples
+        --------
+        >>> tree = ClusterTree(n_features=1)
+        >>> _ = tree.insert([[0], [1], [10], [11], [50]])
+        >>> tree.cut(2)
+        array([0, 0, 0, 0, 1])
+        >>> tree.cut([2, 3])
+        array([[0, 0],
+               [0, 0],
+               [0, 1],
+               [0, 1],
+               [1, 2]])
+        >>> tree.cut(distance=5)
+        array([0, 0, 1, 1, 2])
         """
-        return cut_into(self.table, as_count("n_clusters", n_clusters))
+        criterion, level = self._cut_at(n_clusters, distance, level, criterion)
+        with self._lock:
+            cuts = self._cuts()
+            if level is not None:
+                return cuts.at_level(level, criterion)
+            if isinstance(n_clusters, int | np.integer):
+                return cuts.into(as_count("n_clusters", n_clusters), criterion)
+            counts = [as_count("n_clusters", count) for count in n_clusters or ()]
+            if not counts:
+                raise ValueError("n_clusters is empty: name at least one number of clusters")
+            return np.column_stack([cuts.into(count, criterion) for count in counts])
+
+    def cut_level(self, n_clusters: int, *, criterion: str = "cost") -> float:
+        """The level at which a cut gives `n_clusters` clusters, for `cut` and `cluster_of`."""
+        as_choice("criterion", criterion, CRITERIA)
+        with self._lock:
+            return self._cuts().level(as_count("n_clusters", n_clusters), criterion)
+
+    def suggest_cuts(self, most: int = 10, *, criterion: str = "cost") -> list[Suggestion]:
+        """Numbers of clusters to try when none is known, the most promising first.
+
+        They are where the cost of the next collapse is largest compared with the last: a cut
+        there separates what is cheap to join from what is not. Hits and misses: docs/cuts.md.
+        """
+        as_choice("criterion", criterion, CRITERIA)
+        with self._lock:
+            return self._cuts().suggestions(criterion, as_count("most", most))
+
+    def cluster_of(
+        self,
+        point_id: int,
+        *,
+        distance: float | None = None,
+        level: float | None = None,
+        criterion: str = "cost",
+    ) -> Cluster:
+        """The cluster that a point is in at a cut, without cutting the tree.
+
+        Takes time proportional to the depth of the point. The same cut by `cut(distance=...)`
+        or `cut(level=...)` puts two points together exactly if this gives both the same.
+        The criterion is "cost", "diameter" or "size".
+        """
+        criterion, level = self._cut_at(None, distance, level, criterion)
+        as_choice("criterion", criterion, ("cost", "diameter", "size"))
+        with self._lock:
+            point_id = _as_number(point_id, self.n_points, "id")
+            assert level is not None
+            return find_cluster(self._tree, point_id, level, criterion)
+
+    def points_in(self, cluster: Cluster) -> NDArray[np.int64]:
+        """The ids of the points in a cluster; it must be of the tree as it is now."""
+        with self._lock:
+            return points_below(self._tree, cluster.node)
+
+    def _cut_at(
+        self, n_clusters: Any, distance: float | None, level: float | None, criterion: str
+    ) -> tuple[str, float | None]:
+        """The criterion and the level; the level is None if a number of clusters is given."""
+        as_choice("criterion", criterion, CRITERIA)
+        given = [value for value in (n_clusters, distance, level) if value is not None]
+        if len(given) != 1:
+            raise ValueError("give exactly one of n_clusters, distance and level")
+        if n_clusters is not None:
+            return criterion, None
+        if not math.isfinite(given[0]) or given[0] < 0:
+            raise ValueError(f"expected a distance or level of at least 0, got {given[0]}")
+        return ("diameter" if distance is not None else criterion), float(given[0])
+
+    def _cuts(self) -> Cuts:
+        table = self.table
+        if self._made_cuts is None or self._made_cuts.table is not table:
+            self._made_cuts = Cuts(self._tree, table)
+        return self._made_cuts
 
     # The object itself
 
@@ -407,11 +530,20 @@ class ClusterTree:
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
             state = {name: vars(self)[name] for name in ("n_features", *_SETTINGS)}
-            return state | {"_tree": _arrays.copied(self._tree)}
+            return state | {"_tree": _arrays.copied(self._tree), "_format": _FORMAT}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
+        if state.pop("_format", None) != _FORMAT:
+            raise ValueError("this tree was pickled by another version of perchtree")
+        # What comes out of a pickle or a shared memory map may be read-only.
+        arrays = (np.require(array, requirements=["C", "W"]) for array in state.pop("_tree"))
+        vars(self).update(state, _tree=Tree(*arrays))
         self._start()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("n_features", *_SETTINGS) and name in vars(self) and name != "n_jobs":
+            raise AttributeError(f"{name} is fixed when a tree is made: make another one")
+        super().__setattr__(name, value)
 
     def __len__(self) -> int:
         return self.n_points
@@ -444,6 +576,8 @@ def _as_numbers(numbers: ArrayLike, limit: int, kind: str) -> NDArray[np.int64]:
 
 
 def _progress(total: int, verbose: bool) -> Any:
-    from tqdm.auto import tqdm
-
+    if verbose:
+        from tqdm.auto import tqdm
+    else:
+        from tqdm import tqdm  # tqdm.auto complains in notebooks without widgets
     return tqdm(total=total, unit="point", unit_scale=True, disable=not verbose)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from perchtree import ClusterTree
 from perchtree.search import batch
-from reference import ReferenceTree, box_min, clades_of
+from reference import ReferenceTree, box_max, box_min, clades_of
 from strategies import grids
 
 MASKINGS = ["published", "interval", "exact", None]
@@ -90,19 +90,19 @@ def test_a_wide_beam_is_exact(X):
 
 @given(X=grids(), max_leaves=st.integers(1, 20))
 def test_nearest_in_collapsed_mode(X, max_leaves):
-    """A collapsed leaf is as near as its box; its points come in the order of their ids."""
+    """A point is as near as the box of its leaf; of equals the tighter box, then the id counts."""
     tree = ClusterTree(X.shape[1], max_leaves=max_leaves)
     reference = ReferenceTree(max_leaves=max_leaves)
     assert_same_growth(X, tree, reference, step=len(X))
     for query in X[:5] + 0.5:
         ids, distances = tree.nearest(query[np.newaxis], k=len(X))
         expected = sorted(
-            (box_min(query, leaf), point_id)
+            (box_min(query, leaf), box_max(query, leaf), point_id)
             for leaf in reference.root.leaves()
             for point_id in leaf.ids
         )
-        assert np.allclose(distances[0] ** 2, [near for near, _ in expected], rtol=1e-5)
-        assert ids[0].tolist() == [point_id for _, point_id in expected]
+        assert np.allclose(distances[0] ** 2, [near for near, _, _ in expected], rtol=1e-5)
+        assert ids[0].tolist() == [point_id for _, _, point_id in expected]
 
 
 @pytest.mark.jit

@@ -1,44 +1,209 @@
 """Cutting a tree into clusters."""
 
+from unittest import mock
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perchtree import ClusterTree
+from perchtree import ClusterTree, cuts
 from strategies import grids
 
+CRITERIA = ["cost", "diameter", "size", "scatter", "ward"]
 
-def slow_cut(tree, n_clusters):
-    """Collapse the cheapest node whose children are leaves, again and again."""
+
+def grow(X, **mode):
+    tree = ClusterTree(X.shape[1], **mode)
+    tree.insert(X)
+    return tree
+
+
+def scatter_of(X, members):
+    points = X[sorted(members)]
+    return float(((points - points.mean(axis=0)) ** 2).sum())
+
+
+def slow_costs(tree, X, criterion):
+    """Node -> cost, from the definitions; nodes are sets of ids."""
     n_points = tree.n_points
-    clusters = [
-        frozenset(tree.members(leaf).tolist())
-        for leaf in set(tree.leaf_of(range(n_points)).tolist())
-    ]
     nodes = [n_points + i for i in np.flatnonzero(~tree.table.inner)]
-    members = {node: frozenset(tree.members(node).tolist()) for node in nodes}
+    costs = {}
+    for node in nodes:
+        members = frozenset(tree.members(node).tolist())
+        left, right = (tree.members(child) for child in tree.children[node - n_points])
+        costs[members] = {
+            "cost": tree.heights[node] * len(members),
+            "diameter": tree.heights[node],
+            "size": len(members),
+            "scatter": scatter_of(X, members),
+            "ward": scatter_of(X, members) - scatter_of(X, left) - scatter_of(X, right),
+        }[criterion]
+    return costs
+
+
+def slow_cut(tree, costs, n_clusters):
+    """Collapse the cheapest node whose children are leaves, again and again."""
+    leaves = set(tree.leaf_of(range(tree.n_points)).tolist())
+    clusters = [frozenset(tree.members(leaf).tolist()) for leaf in leaves]
     while len(clusters) > n_clusters:
-        ready = [n for n in nodes if sum(c < members[n] for c in clusters) == 2]
-        ready = [
-            n for n in ready if sum(len(c) for c in clusters if c < members[n]) == len(members[n])
-        ]
-        node = min(ready, key=lambda n: (tree.heights[n] * len(members[n]), min(members[n])))
-        clusters = [c for c in clusters if not c < members[node]] + [members[node]]
-    labels = np.empty(n_points, int)
+        ready = [node for node in costs if sum(c < node for c in clusters) == 2]
+        node = min(ready, key=lambda n: (round(costs[n], 6), min(n)))
+        clusters = [c for c in clusters if not c < node] + [node]
+    labels = np.empty(tree.n_points, int)
     for label, cluster in enumerate(sorted(clusters, key=min)):
         labels[list(cluster)] = label
     return labels
 
 
-@given(grids(max_points=25), st.data())
-def test_is_the_greedy_heuristic(X, data):
-    tree = ClusterTree(X.shape[1])
-    tree.insert(X)
+@pytest.mark.parametrize("criterion", ["cost", "diameter", "size"])
+@given(X=grids(max_points=25), data=st.data())
+def test_is_the_greedy_heuristic(criterion, X, data):
+    tree = grow(X)
     n_clusters = data.draw(st.integers(1, tree.n_leaves))
-    assert tree.cut(n_clusters).tolist() == slow_cut(tree, n_clusters).tolist()
+    expected = slow_cut(tree, slow_costs(tree, X, criterion), n_clusters)
+    assert tree.cut(n_clusters, criterion=criterion).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("offset", [0, 1e5])
+@given(X=grids(min_points=2, max_points=25), seed=st.integers(0, 2**32 - 1))
+def test_scatter_is_exact(offset, X, seed):
+    X = (X + np.random.default_rng(seed).random(X.shape) + offset).astype(np.float32).astype(float)
+    tree = grow(X)
+    for criterion in ("scatter", "ward"):
+        expected = slow_costs(tree, X, criterion)
+        values = cuts.CRITERIA[criterion](tree._tree, tree.table)
+        for merge, value in enumerate(values):
+            members = frozenset(tree.members(tree.n_points + merge).tolist())
+            if members in expected:
+                assert value == pytest.approx(expected[members], rel=1e-6, abs=1e-6)
+
+
+@given(grids(), st.data())
+def test_labels_are_a_partition_of_the_tree(X, data):
+    tree = grow(X)
+    criterion = data.draw(st.sampled_from(CRITERIA))
+    n_clusters = data.draw(st.integers(1, tree.n_leaves))
+    labels = tree.cut(n_clusters, criterion=criterion)
+    assert sorted(set(labels.tolist())) == list(range(n_clusters))
+    firsts = [int(np.flatnonzero(labels == label)[0]) for label in range(n_clusters)]
+    assert firsts == sorted(firsts)
+    leaves = tree.leaf_of(range(len(X)))
+    for label in range(n_clusters):
+        members = np.flatnonzero(labels == label).tolist()
+        top = members[0]
+        for member in members:
+            top = tree.lca(top, member)
+        assert tree.members(max(top, leaves[members[0]])).tolist() == members
+
+
+@given(grids(min_points=3), st.data())
+def test_several_cuts_are_nested(X, data):
+    tree = grow(X)
+    counts = data.draw(st.lists(st.integers(1, tree.n_leaves), min_size=1, max_size=4))
+    labels = tree.cut(counts)
+    assert labels.shape == (len(X), len(counts))
+    for column, count in enumerate(counts):
+        assert np.array_equal(labels[:, column], tree.cut(count))
+        for other, coarser in enumerate(counts):
+            if coarser <= count:
+                pairs = set(zip(labels[:, column].tolist(), labels[:, other].tolist(), strict=True))
+                assert len(pairs) == count
+
+
+@pytest.mark.parametrize("max_leaves", [None, 9])
+@given(X=grids(), data=st.data())
+def test_cluster_of_agrees_with_cut(max_leaves, X, data):
+    tree = grow(X, max_leaves=max_leaves)
+    criterion = data.draw(st.sampled_from(["cost", "diameter", "size"]))
+    n_clusters = data.draw(st.integers(1, tree.n_leaves))
+    level = tree.cut_level(n_clusters, criterion=criterion)
+    labels = tree.cut(level=level, criterion=criterion)
+    assert labels.max() + 1 <= n_clusters
+    clusters = [tree.cluster_of(i, level=level, criterion=criterion) for i in range(len(X))]
+    for i in range(len(X)):
+        members = np.flatnonzero(labels == labels[i])
+        assert tree.points_in(clusters[i]).tolist() == members.tolist()
+        assert clusters[i].size == len(members)
+        assert (clusters[i] == clusters[0]) == (labels[i] == labels[0])
+
+
+@given(grids(), st.floats(0, 50))
+def test_distance_is_the_largest_diagonal(X, distance):
+    tree = grow(X)
+    labels = tree.cut(distance=distance)
+    for label in range(labels.max() + 1):
+        points = X[labels == label]
+        assert np.sqrt(((points.max(axis=0) - points.min(axis=0)) ** 2).sum()) <= distance + 1e-9
+    first = tree.cluster_of(0, distance=distance)
+    assert tree.points_in(first).tolist() == np.flatnonzero(labels == labels[0]).tolist()
 
 
 def test_two_obvious_clusters():
-    tree = ClusterTree(1)
-    tree.insert([[0], [10], [1], [11], [0.5]])
+    tree = grow(np.array([[0], [10], [1], [11], [0.5]]))
     assert tree.cut(2).tolist() == [0, 1, 0, 1, 0]
+    best = tree.suggest_cuts()[0]
+    assert best.n_clusters == 2
+    assert best.score > 5
+    assert tree.cut(level=best.level).tolist() == [0, 1, 0, 1, 0]
+
+
+def test_suggestions_find_what_is_obvious():
+    rng = np.random.default_rng(0)
+    centres = 100 * np.eye(6)
+    X = centres[rng.integers(0, 6, 120)] + rng.random((120, 6))
+    tree = grow(X)
+    assert tree.suggest_cuts(1)[0].n_clusters == 6
+    assert len(tree.suggest_cuts(3)) == 3
+    assert grow(np.zeros((5, 1))).suggest_cuts() == []
+    assert grow(np.zeros((1, 1))).suggest_cuts() == []
+
+
+def test_collapsed_trees():
+    tree = grow(np.random.default_rng(0).random((60, 2)), max_leaves=10)
+    assert tree.cut(10).max() == 9
+    with pytest.raises(ValueError, match="11 clusters asked of a tree of 10 leaves"):
+        tree.cut(11)
+    for criterion in ("scatter", "ward"):
+        with pytest.raises(ValueError, match="features, which collapsing drops"):
+            tree.cut(3, criterion=criterion)
+
+
+def test_repeated_cuts_are_cheap_and_inserts_are_seen():
+    X = np.random.default_rng(0).random((30, 2))
+    tree = grow(X)
+    with mock.patch.object(cuts, "arranged", wraps=cuts.arranged) as arranged:
+        tree.cut(3)
+        tree.cut([4, 5])
+        tree.suggest_cuts()
+        assert arranged.call_count == 1
+        tree.insert([[5, 5]])
+        assert tree.cut(2).tolist() == [0] * 30 + [1]
+        assert arranged.call_count == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({}, ValueError, "exactly one of n_clusters, distance and level"),
+        ({"n_clusters": 2, "distance": 1}, ValueError, "exactly one of"),
+        ({"n_clusters": 0}, ValueError, "at least 1"),
+        ({"n_clusters": 2.5}, TypeError, "not iterable|whole number"),
+        ({"n_clusters": []}, ValueError, "n_clusters is empty"),
+        ({"n_clusters": 2, "criterion": "nonsense"}, ValueError, "criterion must be one of"),
+        ({"distance": -1}, ValueError, "at least 0"),
+        ({"level": np.nan}, ValueError, "at least 0"),
+    ],
+)
+def test_wrong_arguments(arguments, error, message):
+    tree = grow(np.arange(5.0)[:, np.newaxis])
+    with pytest.raises(error, match=message):
+        tree.cut(**arguments)
+
+
+def test_cluster_of_needs_costs_that_grow():
+    tree = grow(np.arange(5.0)[:, np.newaxis])
+    with pytest.raises(ValueError, match="criterion must be one of 'cost'"):
+        tree.cluster_of(0, level=1, criterion="ward")
+    with pytest.raises(ValueError, match="no id 5"):
+        tree.cluster_of(5, level=1)

@@ -1,10 +1,15 @@
 """Measures agree with brute force over all pairs, and with other people's code."""
 
+from types import SimpleNamespace
+
 import higra
 import numpy as np
 import pytest
+import scipy.cluster.hierarchy
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.cluster import AgglomerativeClustering
+from sklearn.datasets import load_digits
 
 from perchtree import ClusterTree
 from perchtree.metrics import dendrogram_purity, pairwise_f1, pairwise_scores
@@ -73,17 +78,112 @@ def test_purity_of_a_chain():
     assert 0 < dendrogram_purity(children, labels) < 0.01
 
 
-def test_purity_errors():
-    with pytest.raises(ValueError, match="3 labels for a tree of 2 points"):
-        dendrogram_purity([[0, 1]], [0, 0, 1])
-    with pytest.raises(ValueError, match="no two points share a label"):
-        dendrogram_purity([[0, 1]], [0, 1])
-    with pytest.raises(ValueError, match="expected a ClusterTree or an integer array"):
-        dendrogram_purity([0, 1], [0, 1])
-    with pytest.raises(ValueError, match="exactly once"):
-        dendrogram_purity([[0, 1], [0, 2]], [0, 1, 1])
-    with pytest.raises(ValueError, match="1-d array of labels"):
-        dendrogram_purity([[0, 1]], [[0, 1]])
+@pytest.mark.parametrize(
+    ("tree", "labels", "message"),
+    [
+        ([[0, 1]], [0, 0, 1], "3 labels for a tree of 2 points"),
+        ([[0, 1]], [0, 1], "no two points share a label"),
+        ([[0, 1]], [-1, -1], "no two points share a label"),
+        ([[0.5, 1.5]], [0, 1], "expected a ClusterTree, a fitted estimator"),
+        ([[0, 1], [0, 2]], [0, 1, 1], "exactly once"),
+        ([[0, 1]], [[0, 1]], "1-d array of labels"),
+        ([2, 2, 2], [0, 0], "exactly one node, the root"),
+        ([2, 9, -1], [0, 0], "node 1 has a parent that does not exist"),
+        ([1, 2, -1], [0, 0], "node 0 is below a point"),
+        ([3, 3, -1, 4, 3], [0, 0], "do not hang below the root"),
+        ([-1], [0, 0], "2 labels, but only 1 nodes"),
+    ],
+)
+def test_purity_errors(tree, labels, message):
+    with pytest.raises(ValueError, match=message):
+        dendrogram_purity(tree, labels)
+
+
+def test_every_kind_of_tree():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    labels = np.random.default_rng(1).integers(0, 3, 30)
+    tree = ClusterTree(2)
+    tree.insert(X)
+    expected = dendrogram_purity(tree, labels)
+    assert dendrogram_purity(tree.children, labels) == pytest.approx(expected)
+    assert dendrogram_purity(tree.parents, labels) == pytest.approx(expected)
+    assert dendrogram_purity(SimpleNamespace(children_=tree.children), labels) == expected
+    assert dendrogram_purity(SimpleNamespace(tree_=tree), labels) == expected
+
+    Z = scipy.cluster.hierarchy.linkage(X, "average")
+    model = AgglomerativeClustering(3, linkage="average", compute_full_tree=True).fit(X)
+    of_scipy = dendrogram_purity(Z, labels)
+    assert of_scipy == dendrogram_purity(Z[:, :2].astype(int), labels)
+    assert dendrogram_purity(model, labels) == pytest.approx(of_scipy)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 20), st.integers(1, 8))
+def test_purity_of_multiway_trees(seed, n_points, n_nodes):
+    """Nodes may have any number of children, also none."""
+    rng = np.random.default_rng(seed)
+    parents = np.empty(n_points + n_nodes, int)
+    parents[:n_points] = rng.integers(n_points, n_points + n_nodes, n_points)
+    for node in range(n_nodes):
+        parents[n_points + node] = n_points + rng.integers(0, node) if node else -1
+    labels = rng.integers(-1, 3, n_points)
+    labels[:2] = 0
+
+    def path(node):
+        while node != -1:
+            yield node
+            node = parents[node]
+
+    def purity(members):
+        total = []
+        for i in members:
+            for j in members:
+                if j < i and labels[i] == labels[j] >= 0:
+                    meet = next(node for node in path(i) if node in set(path(j)))
+                    below = [k for k in members if meet in set(path(k))]
+                    total.append(np.mean(labels[below] == labels[i]))
+        return np.mean(total)
+
+    everyone = list(range(n_points))
+    labelled = [i for i in everyone if labels[i] >= 0]
+    assert dendrogram_purity(parents, labels) == pytest.approx(purity(everyone))
+    dropped = dendrogram_purity(parents, labels, negative="drop")
+    assert dropped == pytest.approx(purity(labelled))
+
+
+@pytest.mark.jit
+def test_a_sample_estimates_purity():
+    X, labels = load_digits(return_X_y=True)
+    tree = ClusterTree(64)
+    tree.insert(X)
+    exact = dendrogram_purity(tree, labels)
+    estimate = dendrogram_purity(tree, labels, n_samples=20_000, random_state=0)
+    assert 0 < estimate.standard_error < 0.005
+    assert abs(estimate.purity - exact) < 4 * estimate.standard_error
+    again = dendrogram_purity(tree, labels, n_samples=20_000, random_state=0)
+    assert again == estimate
+    with_noise = np.where(labels == 3, -1, labels)
+    exact = dendrogram_purity(tree, with_noise, negative="drop")
+    estimate = dendrogram_purity(
+        tree, with_noise, n_samples=20_000, random_state=1, negative="drop"
+    )
+    assert abs(estimate.purity - exact) < 4 * estimate.standard_error
+
+
+@pytest.mark.jit
+def test_a_leaf_of_many_copies_takes_linear_time():
+    tree = ClusterTree(1)
+    tree.insert(np.zeros((300_000, 1)))
+    labels = np.arange(300_000) % 2
+    assert dendrogram_purity(tree, labels) == pytest.approx(0.5)
+
+
+def test_negative_labels():
+    true, pred = [0, 0, 1, 1, -1, -1], [0, 0, -1, -1, 2, 2]
+    assert pairwise_scores(true, pred) == (1 / 2, 1 / 2, 1 / 2)
+    assert pairwise_scores(true, pred, negative="drop") == (1.0, 1.0, 1.0)
+    assert pairwise_scores(true, pred, negative="class") == (1.0, 1.0, 1.0)
+    with pytest.raises(ValueError, match="negative must be one of"):
+        pairwise_scores(true, pred, negative="nonsense")
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(4, 30))

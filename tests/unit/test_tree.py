@@ -6,6 +6,7 @@ import os
 import pickle
 import signal
 import threading
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -143,7 +144,8 @@ class TestCopies:
     def test_underflow_does_not_hide_them(self):
         """Squares of tiny differences are 0 in float32, yet the points are not copies."""
         tree = ClusterTree(1)
-        tree.insert([[0.0], [1e-30], [2e-30], [1e-30], [2e-30], [0.0], [3e-30]])
+        with pytest.warns(UserWarning, match="all norms are below 1e-18"):
+            tree.insert([[0.0], [1e-30], [2e-30], [1e-30], [2e-30], [0.0], [3e-30]])
         tree.check()
         assert tree.n_leaves == 4
         assert tree.leaf_of(3) == tree.leaf_of(1)
@@ -180,6 +182,7 @@ class TestBadInput:
             ([[0, 1j]], "expected numbers"),
             ([[0, 1], [2]], "expected a 2-d array of numbers"),
             (scipy.sparse.eye(2).tocsr(), "sparse"),
+            (np.ma.masked_equal([[0.0, 1.0]], 1.0), "masked values"),
         ],
     )
     def test_is_refused_and_the_tree_unchanged(self, X, message):
@@ -208,6 +211,14 @@ class TestBadInput:
             ({"n_features": 2, "masking": "no"}, ValueError, "masking must be one of 'published'"),
             ({"n_features": 2, "balance": 3}, ValueError, "balance must be one of 'size'"),
             ({"n_features": 2, "search": "x"}, ValueError, "search must be one of 'auto'"),
+            ({"n_features": 2, "max_leaves": 0}, ValueError, "max_leaves must be at least 1"),
+            ({"n_features": 2, "max_leaves": 2**40}, ValueError, "max_leaves must be at most"),
+            ({"n_features": 2, "beam_width": 0}, ValueError, "beam_width must be at least 1"),
+            (
+                {"n_features": 2, "masking": "exact", "max_leaves": 9},
+                ValueError,
+                "masking='exact' needs the features of all points",
+            ),
         ],
     )
     def test_constructor(self, arguments, error, message):
@@ -303,6 +314,76 @@ class TestReading:
         assert before.balance_checks >= before.balance_rotations > 0
 
 
+@pytest.mark.parametrize("name", ["n_features", "masking", "search", "max_leaves"])
+def test_settings_are_fixed(name):
+    tree = ClusterTree(3)
+    with pytest.raises(AttributeError, match=f"{name} is fixed when a tree is made"):
+        setattr(tree, name, 20)
+    tree.n_jobs = 2
+
+
+def test_an_interruption_while_growing_leaves_enough_working_memory():
+    tree, X = random_tree(40)
+    with (
+        mock.patch.object(ClusterTree, "_make_search", side_effect=KeyboardInterrupt),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        tree.insert(np.tile(X, (20, 1)))
+    tree.insert(X + 1)
+    assert len(tree._scratch.search.keys) >= len(tree._tree.points) // 2
+    tree.check()
+
+
+def test_a_table_made_during_an_insert_is_not_kept():
+    """As by a signal handler, which runs in the thread that holds the lock."""
+    tree, X = random_tree(30)
+    insert_part = ClusterTree._insert_part
+
+    def look_in_between(self, rows, search):
+        assert len(self.children) == self.n_points - 1
+        insert_part(self, rows, search)
+
+    with mock.patch.object(ClusterTree, "_insert_part", look_in_between):
+        tree.insert(X + 1)
+    assert len(tree.children) == 59
+
+
+def test_pickles_with_read_only_buffers_can_grow():
+    tree, X = random_tree(30)
+    buffers = []
+    data = pickle.dumps(tree, protocol=5, buffer_callback=buffers.append)
+    twin = pickle.loads(data, buffers=[bytes(buffer) for buffer in buffers])
+    twin.insert(X + 1)
+    twin.check()
+    state = tree.__getstate__() | {"_format": 0}
+    with pytest.raises(ValueError, match="another version of perchtree"):
+        twin.__setstate__(state)
+
+
+def test_nearest_agrees_with_itself_in_collapsed_mode():
+    rng = np.random.default_rng(0)
+    tree = ClusterTree(2, max_leaves=12)
+    tree.insert(rng.normal(size=(FEW, 2)))
+    queries = rng.normal(size=(20, 2))
+    one, few = tree.nearest(queries, k=1)[0], tree.nearest(queries, k=3)[0]
+    assert np.array_equal(one[:, 0], few[:, 0])
+
+
+@pytest.mark.parametrize("search", ["astar", "scan", "auto"])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_nearest_by_every_search(search, n_jobs):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 6, (FEW, 3)).astype(float)  # many copies and ties
+    tree = ClusterTree(3, search=search, n_jobs=n_jobs)
+    tree.insert(X)
+    queries = rng.integers(0, 6, (40, 3)) + 0.5
+    ids, distances = tree.nearest(queries, k=7)
+    squared = ((queries[:, np.newaxis] - X) ** 2).sum(axis=2)
+    expected = np.argsort(squared, axis=1, kind="stable")[:, :7]
+    assert np.array_equal(ids, expected)
+    assert np.allclose(distances**2, np.take_along_axis(squared, expected, axis=1))
+
+
 @pytest.mark.parametrize(
     "duplicate",
     [ClusterTree.copy, copy.copy, copy.deepcopy, lambda tree: pickle.loads(pickle.dumps(tree))],
@@ -361,7 +442,8 @@ def test_several_threads_may_use_one_tree():
                 found, _ = tree.nearest([[0, 0]])
                 assert found.tolist() == [[0]]
                 tree.check()
-                assert len(tree.children) == tree.table.n_points - 1
+                table = tree.table
+                assert len(table.children) == table.n_points - 1
         except BaseException as error:
             failures.append(error)
 

@@ -122,17 +122,19 @@ def fill_queue(tree: Tree, queue: Queue) -> None:
 def collapse_surplus(tree: Tree, queue: Queue) -> int:
     """TryCollapse of Algorithm 1: if there is a leaf too many, collapse the tightest pair.
 
-    An entry of the queue holds if its node is still collapsible and still has that key;
-    otherwise the node has changed, and whatever it is now was queued in its turn. The leaf that
-    was made is returned, or NONE: an insert adds one leaf at most, so there is only one.
+    An entry of the queue holds if its node is still collapsible and still has that key, or if the
+    queue was only just made; otherwise the node has changed, and whatever it is now was queued
+    in its turn. The leaf that was made is returned, or NONE: an insert adds one leaf at most,
+    so there is only one.
     """
     leaf = NONE
     while tree.counts[N_LEAVES] > tree.counts[MAX_LEAVES]:
-        if queue.count[0] <= 0:
+        is_fresh = queue.count[0] <= 0
+        if is_fresh:
             fill_queue(tree, queue)
         key, node = queue.keys[0], queue.nodes[0]
         queue.count[0] = pop(queue.keys, queue.nodes, queue.count[0])
-        if is_collapsible(tree, node) and collapse_key(tree, node) == key:
+        if is_fresh or (is_collapsible(tree, node) and collapse_key(tree, node) == key):
             leaf = collapse(tree, node)
             note_change(tree, queue, tree.nodes[leaf, PARENT])
     return leaf

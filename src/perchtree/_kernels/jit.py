@@ -126,5 +126,5 @@ class _SourceKeyedCache(FunctionCache):  # type: ignore[misc]
 @functools.cache
 def _announce() -> None:
     """Say once, if someone is watching, why the first call takes its time."""
-    if sys.stderr.isatty() or "ipykernel" in sys.modules:
+    if sys.stderr is not None and (sys.stderr.isatty() or "ipykernel" in sys.modules):
         print("perchtree: compiling for this machine, once; some seconds ...", file=sys.stderr)

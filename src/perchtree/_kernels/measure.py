@@ -3,7 +3,7 @@
 import numpy as np
 
 from .jit import entry_point
-from .schema import BOX_ROWS, NONE, PARENT, ROOT, Bools, Doubles, Ints, Tree
+from .schema import NONE, PARENT, ROOT, Bools, Doubles, Floats, Ints, Tree
 from .walk import next_node
 
 
@@ -32,11 +32,11 @@ def mark_reached(tree: Tree, reached: Bools) -> bool:
 
 
 @entry_point
-def measure_diagonals(tree: Tree, squared: Doubles) -> None:
+def measure_diagonals(boxes: Floats, squared: Doubles) -> None:
     """Squared length of each box's diagonal. A larger box never has a shorter one."""
-    for row in range(tree.counts[BOX_ROWS]):
+    for row in range(boxes.shape[0]):
         total = 0.0
-        for j in range(tree.boxes.shape[2]):
-            side = np.float64(tree.boxes[row, 1, j]) - np.float64(tree.boxes[row, 0, j])
+        for j in range(boxes.shape[2]):
+            side = np.float64(boxes[row, 1, j]) - np.float64(boxes[row, 0, j])
             total += side * side
         squared[row] = total

@@ -3,6 +3,7 @@
 from .astar import astar
 from .jit import entry_point, kernel
 from .schema import (
+    FAR,
     FIRST,
     NEAR,
     NEXT,
@@ -11,43 +12,73 @@ from .schema import (
     AStar,
     Counts,
     Floats,
+    Ints,
     Tree,
 )
 from .walk import is_point
 
 
 @kernel
-def offer_points(tree: Tree, work: AStar, rank: int, ids: Counts, squared: Floats) -> None:
-    """Merge the ids of the leaf found at `rank` into the k best, by distance and then id."""
-    near = work.found.distances[rank, NEAR]
-    leaf = work.found.leaves[rank, NODE]
+def precedes(
+    near: float, far: float, point_id: int, distances: Floats, ids: Counts, place: int
+) -> bool:
+    """The order of points: d- of the leaf, then d+, then id."""
+    if ids[place] == NONE:
+        return True
+    if near != distances[place, NEAR]:
+        return bool(near < distances[place, NEAR])
+    if far != distances[place, FAR]:
+        return bool(far < distances[place, FAR])
+    return bool(point_id < ids[place])
+
+
+@kernel
+def offer_points(
+    tree: Tree, leaf: int, near: float, far: float, ids: Counts, distances: Floats
+) -> None:
+    """Merge the ids of a leaf into the k best."""
     last = ids.shape[0] - 1
     point_id = tree.nodes[leaf, FIRST]
     while point_id != NONE:
-        if ids[last] == NONE or (near == squared[last] and point_id < ids[last]):
+        if precedes(near, far, point_id, distances, ids, last):
             place = last
-            while place > 0 and (
-                ids[place - 1] == NONE or (near == squared[place - 1] and point_id < ids[place - 1])
-            ):
+            while place > 0 and precedes(near, far, point_id, distances, ids, place - 1):
                 ids[place] = ids[place - 1]
-                squared[place] = squared[place - 1]
+                distances[place, NEAR] = distances[place - 1, NEAR]
+                distances[place, FAR] = distances[place - 1, FAR]
                 place -= 1
             ids[place] = point_id
-            squared[place] = near
+            distances[place, NEAR] = near
+            distances[place, FAR] = far
         elif is_point(leaf):
             return  # ids of a single point ascend: no later one can belong
         point_id = tree.ids[point_id, NEXT]
 
 
 @entry_point
-def nearest_rows(tree: Tree, work: AStar, rows: Floats, ids: Counts, squared: Floats) -> None:
-    """For each row the k nearest points, nearest first, into `ids` and `squared` (rows, k).
+def nearest_rows(tree: Tree, work: AStar, rows: Floats, ids: Counts, distances: Floats) -> None:
+    """For each row the k nearest points, nearest first: `ids` (rows, k), `distances` (rows, k, 2).
 
-    The k nearest leaves hold the k nearest points; points at the same distance go by id.
+    The k nearest leaves hold the k nearest points.
     """
+    found = work.found
     for row in range(rows.shape[0]):
         astar(tree, work, rows[row])
         ids[row] = NONE
-        for rank in range(min(ids.shape[1], work.found.leaves.shape[0])):
-            if work.found.leaves[rank, NODE] != NONE:
-                offer_points(tree, work, rank, ids[row], squared[row])
+        for rank in range(found.leaves.shape[0]):
+            leaf = found.leaves[rank, NODE]
+            if leaf != NONE:
+                near, far = found.distances[rank, NEAR], found.distances[rank, FAR]
+                offer_points(tree, leaf, near, far, ids[row], distances[row])
+
+
+@entry_point
+def points_of_leaves(
+    tree: Tree, leaves: Ints, near: Floats, ids: Counts, distances: Floats
+) -> None:
+    """The same from leaves that were found before, (rows, leaves), all of them points."""
+    for row in range(leaves.shape[0]):
+        ids[row] = NONE
+        for rank in range(leaves.shape[1]):
+            squared = near[row, rank]
+            offer_points(tree, leaves[row, rank], squared, squared, ids[row], distances[row])

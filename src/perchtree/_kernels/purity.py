@@ -11,12 +11,15 @@ from .schema import NONE, Counts, Doubles
 class Forest(NamedTuple):
     """A rooted tree in which a node may have any number of children. All int64.
 
+    Points that are left out are in nobody's list of children.
+
     - `parents`: the node above each node; NONE at the root. Points come first.
     - `starts`, `children`: the children of node v are `children[starts[v]:starts[v + 1]]`.
     - `order`: all nodes, parents before children.
     - `sizes`: points below each node.
     - `offsets`: where the points below each node begin in `points`.
     - `points`: the points, those below any node side by side.
+    - `heavy`: the child of each node with the most points; NONE without children.
     """
 
     parents: Counts
@@ -26,12 +29,12 @@ class Forest(NamedTuple):
     sizes: Counts
     offsets: Counts
     points: Counts
+    heavy: Counts
 
 
 @entry_point
-def lay_out(forest: Forest, root: int) -> int:
-    """Fill `order`, `sizes`, `offsets` and `points`; the number of nodes reached."""
-    n_points = forest.points.shape[0]
+def lay_out(forest: Forest, root: int, n_points: int) -> int:
+    """Fill all but the links; the number of nodes reached. `sizes` is 0, `heavy` NONE before."""
     order = forest.order
     order[0] = root
     reached = 1
@@ -46,8 +49,12 @@ def lay_out(forest: Forest, root: int) -> int:
         node = order[place]
         if node < n_points:
             forest.sizes[node] += 1
-        if forest.parents[node] != NONE:
-            forest.sizes[forest.parents[node]] += forest.sizes[node]
+        above = forest.parents[node]
+        if above != NONE:
+            forest.sizes[above] += forest.sizes[node]
+            heaviest = forest.heavy[above]
+            if heaviest == NONE or forest.sizes[node] > forest.sizes[heaviest]:
+                forest.heavy[above] = node
     forest.offsets[root] = 0
     for place in range(reached):
         node = order[place]
@@ -60,17 +67,6 @@ def lay_out(forest: Forest, root: int) -> int:
             forest.offsets[child] = offset
             offset += forest.sizes[child]
     return reached
-
-
-@kernel
-def heavy_child(forest: Forest, node: int) -> int:
-    """The child with the most points, NONE without children."""
-    heaviest = NONE
-    for place in range(forest.starts[node], forest.starts[node + 1]):
-        child = forest.children[place]
-        if heaviest == NONE or forest.sizes[child] > forest.sizes[heaviest]:
-            heaviest = child
-    return heaviest
 
 
 @kernel
@@ -120,13 +116,11 @@ def sum_purity(forest: Forest, labels: Counts, tallies: Counts, total: Doubles) 
     for top_place in range(forest.order.shape[0]):
         top = forest.order[top_place]
         above = forest.parents[top]
-        if forest.sizes[top] == 0 or (above != NONE and heavy_child(forest, above) == top):
+        if forest.sizes[top] == 0 or (above != NONE and forest.heavy[above] == top):
             continue
         heavy = top
-        below = heavy_child(forest, heavy)
-        while below != NONE:
-            heavy = below
-            below = heavy_child(forest, heavy)
+        while forest.heavy[heavy] != NONE:
+            heavy = forest.heavy[heavy]
         tallies[labels[heavy], 0] += 1
         while heavy != top:
             node = forest.parents[heavy]
@@ -135,3 +129,36 @@ def sum_purity(forest: Forest, labels: Counts, tallies: Counts, total: Doubles) 
         first = forest.offsets[top]
         for place in range(first, first + forest.sizes[top]):
             tallies[labels[forest.points[place]], 0] = 0
+
+
+@kernel
+def count_below(sorted_keys: Counts, key: int) -> int:
+    """How many entries of a sorted array are below `key`."""
+    low, high = 0, sorted_keys.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if sorted_keys[middle] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@entry_point
+def sample_purity(
+    forest: Forest, pairs: Counts, places: Counts, labels: Counts, keys: Counts, values: Doubles
+) -> None:
+    """The purity of the node where each pair meets.
+
+    `places` inverts `forest.points`; `keys` are the points' places plus label x number of
+    points, sorted: those of one class below a node are side by side.
+    """
+    n_points = places.shape[0]
+    for pair in range(pairs.shape[0]):
+        node, other = pairs[pair, 0], places[pairs[pair, 1]]
+        base = labels[node] * n_points
+        while not forest.offsets[node] <= other < forest.offsets[node] + forest.sizes[node]:
+            node = forest.parents[node]
+        first = base + forest.offsets[node]
+        of_class = count_below(keys, first + forest.sizes[node]) - count_below(keys, first)
+        values[pair] = of_class / forest.sizes[node]

@@ -54,8 +54,10 @@ def centre_rows(
 @kernel
 def threshold(block: Block, row: int, squared_scale: float) -> np.float32:
     """What a column's half norm less the product must not exceed to be worth a closer look."""
-    worst = np.float64(block.near[row, block.near.shape[1] - 1]) * squared_scale
-    return np.float32(0.5 * worst - block.halves[row] + 1e-30)
+    # Squares below float32's normal range are rounded to multiples of 2^-149.
+    coarse = (block.rows.shape[1] + 1) * 2.0**-149
+    worst = np.float64(block.near[row, block.near.shape[1] - 1]) + coarse
+    return np.float32(0.5 * worst * squared_scale - block.halves[row] + 1e-30)
 
 
 @kernel

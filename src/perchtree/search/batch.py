@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from .. import _arrays
 from .._kernels import modes
+from .._kernels.nearest import nearest_rows, points_of_leaves
 from .._kernels.prepared import probe_rows
 from .._kernels.schema import (
     BY_ID,
     DISTANCES,
     FIRST,
+    MAX_LEAVES,
     N_LEAVES,
     N_POINTS,
     NEAR,
@@ -166,6 +168,34 @@ def prefers_scan(
     work = own.counts - tree.counts
     tree.counts[:] += work
     return bool(work[DISTANCES] > 0.7 * worth * len(sample))
+
+
+def nearest_points(
+    tree: Tree,
+    rows: NDArray[np.float32],
+    search: str,
+    n_jobs: int,
+    ids: NDArray[np.int64],
+    squared: NDArray[np.float32],
+) -> None:
+    """The k nearest points of each row: `ids` (rows, k) and `squared` distances (rows, k, 2)."""
+    n_leaves = int(tree.counts[N_LEAVES])
+    k = min(ids.shape[1], n_leaves)
+    can_scan = tree.counts[MAX_LEAVES] == NONE and len(rows) >= SMALLEST and search != "astar"
+    if can_scan and (search == "scan" or prefers_scan(tree, rows, product_cost)):
+        nearest = scan(rows, tree.points[:n_leaves], _bounds(tree), k=k, n_jobs=n_jobs)
+        leaves = (2 * nearest.ranks).astype(np.int32)
+        points_of_leaves(tree, leaves, nearest.near, ids, squared)
+        return
+
+    def search_part(first: int, go_on: Callable[[], None]) -> None:
+        go_on()
+        part = slice(first, first + _TASK_ROWS)
+        own = tree._replace(counts=tree.counts.copy())
+        nearest_rows(own, _arrays.make_astar(tree, k), rows[part], ids[part], squared[part])
+
+    starts = range(0, len(rows), _TASK_ROWS)
+    run_tasks([functools.partial(search_part, start) for start in starts], n_jobs)
 
 
 def product_cost(n_features: int) -> float:

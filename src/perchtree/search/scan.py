@@ -63,7 +63,7 @@ def scan(
             work.add(rows[: part.stop], len(points), part.start)
         computed[first // BLOCK_ROWS] = work.computed
 
-    with one_blas_thread:
+    with one_blas_thread():
         # Later blocks have more earlier rows: begin with them, and threads end together.
         starts = range(0, len(rows), BLOCK_ROWS)[::-1]
         run_tasks([functools.partial(scan_block, start) for start in starts], n_jobs)
