@@ -180,12 +180,16 @@ class Cuts:
         return float(max(0.0, costs[:n_collapses].max(initial=0.0)))
 
     def suggestions(self, criterion: str, most: int) -> list[Suggestion]:
-        """The largest relative gaps in cost along the collapse sequence, largest first."""
+        """The largest relative gaps in cost along the collapse sequence, largest first.
+
+        Clusters have two leaves or more on average: gaps among the first collapses, of nearest
+        neighbours, say nothing of clusters.
+        """
         _, costs = self.sequence(criterion)
         costs = np.maximum.accumulate(costs)
         clusters = len(costs) + 1 - np.arange(1, len(costs))  # after each collapse but the last
         before, after = costs[:-1], costs[1:]
-        usable = (before > 0) & (clusters >= 2)
+        usable = (before > 0) & (clusters >= 2) & (clusters <= max(2, self.n_leaves // 2))
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(usable, after / before, 0.0)
         best = np.argsort(-ratio, kind="stable")[:most]
