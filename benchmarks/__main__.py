@@ -62,8 +62,13 @@ def main(names: tuple[str, ...], write: bool, worker: bool) -> None:
 
 
 def machine() -> str:
+    processor = platform.machine()
+    if Path("/proc/cpuinfo").exists():
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
+        processor = f"{names[0]} ({processor})" if names else processor
     return (
-        f"{platform.machine()}, {os.cpu_count()} cores; Python {platform.python_version()}, "
+        f"{processor}, {os.cpu_count()} cores; Python {platform.python_version()}, "
         f"NumPy {np.__version__}, Numba {numba.__version__}, scikit-learn {sklearn.__version__}"
     )
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .cuts import Cluster, Suggestion
     from .errors import InvariantError
-    from .tree import ClusterTree, Depth, TreeStats
+    from .reading import Depth, TreeStats
+    from .tree import ClusterTree
 
 __all__ = [
     "Cluster",
@@ -26,10 +27,10 @@ __version__ = "0.1.0"
 _HOMES = {
     "Cluster": "cuts",
     "ClusterTree": "tree",
-    "Depth": "tree",
+    "Depth": "reading",
     "InvariantError": "errors",
     "Suggestion": "cuts",
-    "TreeStats": "tree",
+    "TreeStats": "reading",
 }
 
 

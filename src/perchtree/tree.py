@@ -1,30 +1,17 @@
 """ClusterTree: owns the arrays, checks what comes in, calls the kernels."""
 
-import math
 import threading
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from collections.abc import Iterator
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _arrays
 from ._kernels import modes
-from ._kernels.measure import measure_depths
 from ._kernels.schema import (
-    BOX_ROWS,
-    COUNTS,
-    DISTANCES,
-    LEAF,
-    LEFT,
     MAX_POINTS,
-    N_LEAVES,
-    N_POINTS,
     NEAR,
-    NONE,
-    RIGHT,
-    SIZE,
     AStar,
     Beam,
     Prepared,
@@ -34,10 +21,9 @@ from ._kernels.schema import (
 )
 from ._validate import as_choice, as_count, as_rows, chunks
 from .checks import check_collapsed, check_tree
-from .cuts import CRITERIA, Cluster, Cuts, Suggestion, find_cluster, points_below
+from .reading import ReadableTree
 from .search import batch
 from .search.threads import count_jobs
-from .table import NodeTable, build_table
 
 _ROWS_AT_ONCE = 256
 """Rows handed to one kernel call: Ctrl-C is heard between calls."""
@@ -49,38 +35,7 @@ _FORMAT = 1
 _SETTINGS = ("masking", "balance", "search", "beam_width", "max_leaves", "n_jobs")
 
 
-class Depth(NamedTuple):
-    """Edges from the root to a leaf: the largest number, and the mean over leaves."""
-
-    max: int
-    mean: float
-
-
-@dataclass(frozen=True)
-class TreeStats:
-    """Work done by all inserts so far, in counts that repeat from run to run."""
-
-    distances: int
-    """Distances from a new point to a node or a leaf, in searches."""
-    expansions: int
-    """Internal nodes whose children a search looked at."""
-    masking_checks: int
-    masking_rotations: int
-    balance_checks: int
-    balance_rotations: int
-    collapses: int
-    """Pairs of leaves that became one."""
-    beam_checked: int
-    """Beam searches compared with the truth: 90 of the ids from 100 to 999, and so on."""
-    beam_found: int
-    """Those among them that found a leaf as near as any."""
-    products: int
-    """Pairs of points that matrix products covered, in scans."""
-    scanned: int
-    """Points whose neighbour a scan found; the others' were found in the tree."""
-
-
-class ClusterTree:
+class ClusterTree(ReadableTree):
     """An online cluster tree: PERCH (Kobren, Monath, Krishnamurthy and McCallum, KDD 2017).
 
     A binary tree with the points at its leaves. Each new point goes beside its nearest
@@ -168,8 +123,7 @@ class ClusterTree:
 
     def _start(self) -> None:
         """What is not part of the tree itself: a copy or a pickle makes its own."""
-        self._table: NodeTable | None = None
-        self._made_cuts: Cuts | None = None
+        self._forget()
         self._scratch = Scratch(self._make_search(self._tree), _arrays.make_queue(self._tree))
         self._lock = threading.RLock()
 
@@ -228,7 +182,7 @@ class ClusterTree:
         self._tree = larger
 
     def _insert_rows(self, rows: NDArray[Any], verbose: bool) -> None:
-        self._table = self._made_cuts = None
+        self._forget()
         with _progress(len(rows), verbose) as bar:
             for start, stop in chunks(rows, batch.LARGEST_ROWS, batch.LARGEST_VALUES):
                 for part, search in self._searched_parts(_as_float32(rows[start:stop])):
@@ -293,218 +247,6 @@ class ClusterTree:
                 )  # fmt: skip
         return ids, np.sqrt(squared[:, :, NEAR])
 
-    @property
-    def n_points(self) -> int:
-        """Number of points inserted."""
-        return int(self._tree.counts[N_POINTS])
-
-    @property
-    def n_leaves(self) -> int:
-        """Number of leaves: points, less copies and those that were collapsed."""
-        return int(self._tree.counts[N_LEAVES])
-
-    @property
-    def depth(self) -> Depth:
-        """Largest and mean depth of the leaves."""
-        with self._lock:
-            if self.n_points == 0:
-                return Depth(0, 0.0)
-            depths = np.zeros(len(self._tree.nodes), np.int32)
-            measure_depths(self._tree, depths)
-            of_leaves = depths[np.unique(self._tree.ids[: self.n_points, LEAF])]
-            return Depth(int(of_leaves.max()), float(of_leaves.mean()))
-
-    @property
-    def mean_balance(self) -> float:
-        """Balance of the tree (Definition 3): 1 is perfect; nan without internal nodes."""
-        with self._lock:
-            nodes = self._tree.nodes
-            internal = nodes[1 : 2 * int(self._tree.counts[BOX_ROWS]) : 2]
-            internal = internal[internal[:, LEFT] != NONE]
-            if len(internal) == 0:
-                return math.nan
-            left, right = nodes[internal[:, LEFT], SIZE], nodes[internal[:, RIGHT], SIZE]
-            return float((np.minimum(left, right) / np.maximum(left, right)).mean())
-
-    @property
-    def stats(self) -> TreeStats:
-        """Counts of the work done by inserts."""
-        return TreeStats(*self._tree.counts[DISTANCES:COUNTS].tolist())
-
-    # The tree in scikit-learn's numbering
-
-    @property
-    def table(self) -> NodeTable:
-        """All nodes in the numbering of `children`; kept until the next insert."""
-        with self._lock:
-            if self.n_points == 0:
-                raise ValueError("the tree is empty: insert points first")
-            if self._table is None or self._table.n_points != self.n_points:
-                self._table = build_table(self._tree)
-            return self._table
-
-    @property
-    def children(self) -> NDArray[np.int64]:
-        """The tree as an (n_points - 1, 2) array, as `children_` of scikit-learn.
-
-        Numbers below `n_points` are points; row i describes number `n_points + i`. Rows are
-        ordered by height, then by smallest id, a merge after its parts. Points that share a
-        leaf are joined below it by a balanced subtree.
-        """
-        return self.table.children
-
-    @property
-    def parents(self) -> NDArray[np.int64]:
-        """The parent of each of the 2 n_points - 1 numbers; -1 at the root."""
-        return self.table.parents
-
-    @property
-    def heights(self) -> NDArray[np.float64]:
-        """The length of the diagonal of each number's box; 0 for points."""
-        return self.table.heights
-
-    def leaf_of(self, ids: ArrayLike) -> NDArray[np.int64]:
-        """The number of the leaf that holds each point: its id, unless copies share the leaf."""
-        table = self.table
-        return table.leaves[_as_numbers(ids, table.n_points, "id")]
-
-    def members(self, node: int) -> NDArray[np.int64]:
-        """The ids of the points below a number, in ascending order."""
-        table = self.table
-        return table.members(_as_number(node, len(table.parents), "node"))
-
-    def lca(self, a: int, b: int) -> int:
-        """The lowest node that holds both numbers. Points that share a leaf meet at that leaf."""
-        table = self.table
-        limit = len(table.parents)
-        return table.lca(_as_number(a, limit, "node"), _as_number(b, limit, "node"))
-
-    def path(self, point_id: int) -> NDArray[np.int64]:
-        """The nodes from a point's leaf up to the root, both included."""
-        table = self.table
-        return table.path(int(table.leaves[_as_number(point_id, table.n_points, "id")]))
-
-    # Clusters
-
-    def cut(
-        self,
-        n_clusters: int | Sequence[int] | None = None,
-        *,
-        distance: float | None = None,
-        level: float | None = None,
-        criterion: str = "cost",
-    ) -> NDArray[np.int64]:
-        """Cut the tree into clusters: into so many, or at a distance or level.
-
-        Nodes are collapsed greedily, the cheapest first, children before parents, as in the
-        paper (section 6.3). The first cut computes the sequence; further ones are cheap.
-
-        Parameters
-        ----------
-        n_clusters : int or sequence of int
-            How many clusters. Several numbers give nested clusterings, one a column.
-        distance : float
-            Instead: the largest nodes whose boxes have a diagonal of at most this length.
-        level : float
-            Instead: collapse whatever costs at most this much; see `cut_level`.
-        criterion : {"cost", "diameter", "size", "scatter", "ward"}
-            What a node costs: the paper's diagonal of its box x number of its points; the
-            diagonal; the number of points; the sum of squares within it; its increase.
-
-        Returns
-        -------
-        labels : int64 array of shape (n_points,), or (n_points, len(n_clusters))
-            0, 1, 2, ... in the order of the smallest id in each cluster.
-
-        Examples
-        --------
-        >>> tree = ClusterTree(n_features=1)
-        >>> _ = tree.insert([[0], [1], [10], [11], [50]])
-        >>> tree.cut(2)
-        array([0, 0, 0, 0, 1])
-        >>> tree.cut([2, 3])
-        array([[0, 0],
-               [0, 0],
-               [0, 1],
-               [0, 1],
-               [1, 2]])
-        >>> tree.cut(distance=5)
-        array([0, 0, 1, 1, 2])
-        """
-        criterion, level = self._cut_at(n_clusters, distance, level, criterion)
-        with self._lock:
-            cuts = self._cuts()
-            if level is not None:
-                return cuts.at_level(level, criterion)
-            if isinstance(n_clusters, int | np.integer):
-                return cuts.into(as_count("n_clusters", n_clusters), criterion)
-            counts = [as_count("n_clusters", count) for count in n_clusters or ()]
-            if not counts:
-                raise ValueError("n_clusters is empty: name at least one number of clusters")
-            return np.column_stack([cuts.into(count, criterion) for count in counts])
-
-    def cut_level(self, n_clusters: int, *, criterion: str = "cost") -> float:
-        """The level at which a cut gives `n_clusters` clusters, for `cut` and `cluster_of`."""
-        as_choice("criterion", criterion, CRITERIA)
-        with self._lock:
-            return self._cuts().level(as_count("n_clusters", n_clusters), criterion)
-
-    def suggest_cuts(self, most: int = 10, *, criterion: str = "cost") -> list[Suggestion]:
-        """Numbers of clusters to try when none is known, the most promising first.
-
-        They are where the cost of the next collapse is largest compared with the last: a cut
-        there separates what is cheap to join from what is not. Hits and misses: docs/cuts.md.
-        """
-        as_choice("criterion", criterion, CRITERIA)
-        with self._lock:
-            return self._cuts().suggestions(criterion, as_count("most", most))
-
-    def cluster_of(
-        self,
-        point_id: int,
-        *,
-        distance: float | None = None,
-        level: float | None = None,
-        criterion: str = "cost",
-    ) -> Cluster:
-        """The cluster that a point is in at a cut, without cutting the tree.
-
-        Takes time proportional to the depth of the point. The same cut by `cut(distance=...)`
-        or `cut(level=...)` puts two points together exactly if this gives both the same.
-        The criterion is "cost", "diameter" or "size".
-        """
-        criterion, level = self._cut_at(None, distance, level, criterion)
-        as_choice("criterion", criterion, ("cost", "diameter", "size"))
-        with self._lock:
-            point_id = _as_number(point_id, self.n_points, "id")
-            assert level is not None
-            return find_cluster(self._tree, point_id, level, criterion)
-
-    def points_in(self, cluster: Cluster) -> NDArray[np.int64]:
-        """The ids of the points in a cluster; it must be of the tree as it is now."""
-        with self._lock:
-            return points_below(self._tree, cluster.node)
-
-    def _cut_at(
-        self, n_clusters: Any, distance: float | None, level: float | None, criterion: str
-    ) -> tuple[str, float | None]:
-        """The criterion and the level; the level is None if a number of clusters is given."""
-        as_choice("criterion", criterion, CRITERIA)
-        given = [value for value in (n_clusters, distance, level) if value is not None]
-        if len(given) != 1:
-            raise ValueError("give exactly one of n_clusters, distance and level")
-        if n_clusters is not None:
-            return criterion, None
-        if not math.isfinite(given[0]) or given[0] < 0:
-            raise ValueError(f"expected a distance or level of at least 0, got {given[0]}")
-        return ("diameter" if distance is not None else criterion), float(given[0])
-
-    def _cuts(self) -> Cuts:
-        table = self.table
-        if self._made_cuts is None or self._made_cuts.table is not table:
-            self._made_cuts = Cuts(self._tree, table)
-        return self._made_cuts
-
     # The object itself
 
     def check(self) -> None:
@@ -559,20 +301,6 @@ class ClusterTree:
 def _as_float32(rows: NDArray[Any]) -> NDArray[np.float32]:
     """A writable, contiguous float32 copy: the one kind of array that kernels are compiled for."""
     return np.array(rows, dtype=np.float32, order="C")
-
-
-def _as_number(number: Any, limit: int, kind: str) -> int:
-    return int(_as_numbers(as_count(kind, number, least=0), limit, kind))
-
-
-def _as_numbers(numbers: ArrayLike, limit: int, kind: str) -> NDArray[np.int64]:
-    array = np.asarray(numbers)
-    if array.size and array.dtype.kind not in "iu":
-        raise TypeError(f"expected whole numbers for {kind}s, got {array.dtype}")
-    wrong = (array < 0) | (array >= limit)
-    if wrong.any():
-        raise ValueError(f"no {kind} {array[wrong].flat[0]}: they go from 0 to {limit - 1}")
-    return array.astype(np.int64)
 
 
 def _progress(total: int, verbose: bool) -> Any:

@@ -52,6 +52,19 @@ def test_second_run_does_not_compile(run):
     assert run(DEPTH) == "depth 1 hits 1"
 
 
+def test_only_the_mode_in_use_is_compiled(run):
+    code = """
+from perchtree import ClusterTree
+from perchtree._kernels import beam, collapse, rules, scan
+ClusterTree(2).insert([[0, 0], [1, 1], [2, 3]])
+used = [rules.published_masked, rules.improves_size]
+unused = [rules.interval_masked, rules.exactly_masked, rules.improves_ratio, beam.beam,
+          collapse.collapse, scan.scan_tile]
+print([len(f.signatures) for f in used], [len(f.signatures) for f in unused])
+"""
+    assert run(code) == "[1, 1] [0, 0, 0, 0, 0, 0]"
+
+
 def test_an_edit_is_never_missed(run, tmp_path):
     assert run(DEPTH) == "depth 1 hits 0"
     walk = tmp_path / "perchtree" / "_kernels" / "walk.py"

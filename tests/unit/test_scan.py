@@ -1,5 +1,7 @@
 """Matrix products find exactly what direct distances find."""
 
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -102,6 +104,27 @@ def test_same_tree_on_real_data(name, offset, data):
     by_scan.insert(X)
     assert by_scan.stats.scanned == len(X)
     assert np.array_equal(by_astar.children, by_scan.children)
+
+
+@pytest.mark.jit
+def test_several_threads_may_scan_at_once():
+    rng = np.random.default_rng(0)
+    data = [rng.normal(size=(2500, 40)) for _ in range(4)]
+    expected = []
+    for X in data:
+        tree = ClusterTree(40, search="scan")
+        tree.insert(X)
+        expected.append(tree.children)
+    trees = [ClusterTree(40, search="scan", n_jobs=2) for _ in data]
+    workers = [
+        threading.Thread(target=tree.insert, args=[X]) for tree, X in zip(trees, data, strict=True)
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    for tree, children in zip(trees, expected, strict=True):
+        assert np.array_equal(tree.children, children)
 
 
 @pytest.mark.jit
