@@ -21,7 +21,7 @@ from .common import Row, blas_gflops
 
 NAMES = [
     "startup", "published", "growth", "phases", "choice", "limit", "imagenet", "peers",
-    "same_tree", "memory", "collapsed",
+    "measures", "same_tree", "memory", "collapsed",
 ]  # fmt: skip
 RESULTS = Path(__file__).parent / "RESULTS.md"
 
@@ -37,7 +37,7 @@ def main(names: tuple[str, ...], write: bool, worker: bool) -> None:
         return
     console = Console()
     console.print(machine())
-    pages = [f"# Benchmark results\n\nWritten by `make bench` on {date.today()}.\n\n{machine()}\n"]
+    sections = read_sections()
     for name in names or NAMES:
         with console.status(f"{name} ..."):
             command = [sys.executable, "-m", "benchmarks", name, "--worker"]
@@ -53,12 +53,32 @@ def main(names: tuple[str, ...], write: bool, worker: bool) -> None:
             table.add_row(*row)
         console.print(table)
         doc = importlib.import_module(f"benchmarks.{name}").__doc__
-        lines = [f"## {name}\n\n{doc}\n\n{note}.\n", "| what | measured | goal |", "|---|---|---|"]
+        lines = [
+            f"{doc}\n",
+            f"{date.today()}. {note}.\n",
+            "| what | measured | goal |",
+            "|---|---|---|",
+        ]
         lines += [f"| {row.what.strip()} | {row.figure} | {row.goal} |" for row in rows]
-        pages.append("\n".join(lines) + "\n")
+        sections[name] = "\n".join(lines) + "\n"
+        if write:
+            write_sections(sections)
     if write:
-        RESULTS.write_text("\n".join(pages))
         console.print(f"wrote {RESULTS}")
+
+
+def read_sections() -> dict[str, str]:
+    """The results there are, by name: a run of some benchmarks leaves the others as they were."""
+    if not RESULTS.exists():
+        return {}
+    parts = RESULTS.read_text().split("\n## ")[1:]
+    return dict(part.split("\n\n", 1) for part in parts)
+
+
+def write_sections(sections: dict[str, str]) -> None:
+    head = f"# Benchmark results\n\nWritten by `make bench`.\n\n{machine()}\n"
+    texts = [f"\n## {name}\n\n{sections[name].rstrip()}\n" for name in NAMES if name in sections]
+    RESULTS.write_text(head + "".join(texts))
 
 
 def machine() -> str:
