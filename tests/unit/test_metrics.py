@@ -6,7 +6,7 @@ import higra
 import numpy as np
 import pytest
 import scipy.cluster.hierarchy
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.cluster import AgglomerativeClustering
 from sklearn.datasets import load_digits
@@ -148,6 +148,21 @@ def test_purity_of_multiway_trees(seed, n_points, n_nodes):
     assert dendrogram_purity(parents, labels) == pytest.approx(purity(everyone))
     dropped = dendrogram_purity(parents, labels, negative="drop")
     assert dropped == pytest.approx(purity(labelled))
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=10)
+def test_a_sample_of_a_small_tree(seed):
+    rng = np.random.default_rng(seed)
+    children = random_children(rng, 12)
+    labels = rng.integers(-1, 3, 12)
+    labels[:2] = 0
+    for negative in ("singletons", "drop", "class"):
+        exact = dendrogram_purity(children, labels, negative=negative)
+        estimate = dendrogram_purity(
+            children, labels, n_samples=400, random_state=rng, negative=negative
+        )
+        assert abs(estimate.purity - exact) <= 6 * estimate.standard_error + 1e-9
 
 
 @pytest.mark.jit
