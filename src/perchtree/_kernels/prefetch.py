@@ -23,19 +23,16 @@ def _prefetch(typing_context: Any, array: Any, row: Any) -> Any:
         stride = builder.extract_value(view.strides, 0)
         offset = builder.mul(context.cast(builder, args[1], signature.args[1], types.intp), stride)
         start = builder.bitcast(view.data, cgutils.voidptr_t)
-        byte, i32 = cgutils.voidptr_t, ir.IntType(32)
-        hint = cgutils.get_or_insert_function(
-            builder.module,
-            ir.FunctionType(ir.VoidType(), [byte, i32, i32, i32]),
-            "llvm.prefetch.p0",
-        )
+        i32 = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, i32, i32, i32])
+        hint = builder.module.declare_intrinsic("llvm.prefetch", [cgutils.voidptr_t], kind)
         with cgutils.for_range_slice(
             builder,
             context.get_constant(types.intp, 0),
             stride,
             context.get_constant(types.intp, LINE),
         ) as (step, _):
-            address = builder.gep(start, [builder.add(offset, step)], source_etype=ir.IntType(8))
+            address = cgutils.pointer_add(builder, start, builder.add(offset, step))
             builder.call(hint, [address, i32(0), i32(3), i32(1)])
         return context.get_dummy_value()
 
