@@ -13,6 +13,8 @@ from ._kernels.schema import (
     ID_COLUMNS,
     MAX_LEAVES,
     MAX_POINTS,
+    MEAN,
+    MOMENTS,
     N_POINTS,
     NODE_COLUMNS,
     NONE,
@@ -28,14 +30,16 @@ from ._kernels.schema import (
 )
 
 
-def empty_tree(n_features: int, max_leaves: int | None) -> Tree:
+def empty_tree(n_features: int, max_leaves: int | None, *, with_moments: bool = False) -> Tree:
     counts = np.zeros(COUNTS, np.int64)
     counts[[ROOT, FREE_POINT, FREE_BOX]] = NONE
     counts[MAX_LEAVES] = NONE if max_leaves is None else max_leaves
     return Tree(
         nodes=np.empty((0, NODE_COLUMNS), np.int32),
         points=np.empty((0, n_features), np.float32),
-        boxes=np.empty((0, 2, n_features), np.float32),
+        boxes=np.empty((0, 3 if with_moments else 2, n_features), np.float32),
+        moments=np.empty((0, MOMENTS)),
+        origin=np.zeros(n_features, np.float32),
         ids=np.empty((0, ID_COLUMNS), np.int32),
         counts=counts,
     )
@@ -72,9 +76,16 @@ def _resized(tree: Tree, points: int, boxes: int, ids: int) -> Tree:
         nodes=_resize(tree.nodes, 2 * max(points, boxes), 2 * max(used_points, used_boxes)),
         points=_resize(tree.points, points, used_points),
         boxes=_resize(tree.boxes, boxes, used_boxes),
+        moments=_resize(tree.moments, boxes if has_moments(tree) else 0, used_boxes),
+        origin=tree.origin,
         ids=_resize(tree.ids, ids, used_ids),
         counts=tree.counts,
     )
+
+
+def has_moments(tree: Tree) -> bool:
+    """Whether means and scatters are kept: trees with a linkage do."""
+    return bool(tree.boxes.shape[1] > MEAN)
 
 
 def _resize(array: NDArray[Any], length: int, used: int) -> NDArray[Any]:
@@ -113,10 +124,10 @@ def _frontier(tree: Tree) -> int:
     return len(tree.points) // 2 + 2
 
 
-def make_beam(width: int) -> Beam:
-    """Working memory for beam searches."""
+def make_beam(width: int, k: int = 1) -> Beam:
+    """Working memory for beam searches of k leaves."""
     return Beam(
-        np.empty((2, 2 * width), np.int64), np.empty((2, 2 * width), np.int32), make_found(1)
+        np.empty((2, 2 * width), np.int64), np.empty((2, 2 * width), np.int32), make_found(k)
     )
 
 

@@ -6,6 +6,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from ._arrays import has_moments
 from ._kernels.measure import mark_reached
 from ._kernels.schema import (
     BOX_ROWS,
@@ -16,6 +17,7 @@ from ._kernels.schema import (
     LEAF,
     LEFT,
     MAX_LEAVES,
+    MEAN,
     N_LEAVES,
     N_POINTS,
     NEXT,
@@ -24,6 +26,7 @@ from ._kernels.schema import (
     POINT_ROWS,
     RIGHT,
     ROOT,
+    SCATTER,
     SIZE,
     Queue,
     Tree,
@@ -44,6 +47,8 @@ def check_tree(tree: Tree) -> None:
     _check_leaves(tree, leaves)
     _check_sizes(tree, internal)
     _check_boxes(tree, internal)
+    if has_moments(tree):
+        _check_moments(tree, internal)
 
 
 def _require(holds: NDArray[np.bool_], nodes: NDArray[np.integer], what: str) -> None:
@@ -163,6 +168,39 @@ def _check_boxes(tree: Tree, internal: NDArray[np.int64]) -> None:
         upper = np.maximum(_corner(tree, left, 1), _corner(tree, right, 1))
         exact = (box[:, 0] == lower).all(axis=1) & (box[:, 1] == upper).all(axis=1)
         _require(exact, part, "has a box that is not the union of its children's")
+
+
+def _check_moments(tree: Tree, internal: NDArray[np.int64]) -> None:
+    """Means and scatters follow from the children's, up to the rounding of float32 means."""
+    for start, stop in chunks(tree.boxes[: len(internal), 0]):
+        part = internal[start:stop]
+        left, right = tree.nodes[part, LEFT], tree.nodes[part, RIGHT]
+        size, other = (tree.nodes[side, SIZE].astype(float) for side in (left, right))
+        gap = _mean(tree, right) - _mean(tree, left)
+        mean = _mean(tree, left) + gap * (other / (size + other))[:, np.newaxis]
+        reach = np.abs(tree.boxes[part // 2, :MEAN] - tree.origin).max(axis=1)
+        exact = np.abs(mean - _mean(tree, part)) <= 1e-5 * reach
+        _require(exact.all(axis=1), part, "has a mean that is not that of its children")
+        between = size * other / (size + other) * (gap**2).sum(axis=1)
+        total = _scatter(tree, left) + _scatter(tree, right) + between
+        slack = 1e-4 * total + 1e-9 * (size + other) * (reach.astype(float) ** 2).sum(axis=1)
+        exact = np.abs(total - _scatter(tree, part)) <= slack
+        _require(exact, part, "has a scatter that does not follow from its children's")
+
+
+def _mean(tree: Tree, nodes: NDArray[np.integer]) -> NDArray[np.float64]:
+    means = np.empty((len(nodes), tree.points.shape[1]))
+    is_point = nodes % 2 == 0
+    means[is_point] = tree.points[nodes[is_point] // 2] - tree.origin
+    means[~is_point] = tree.boxes[nodes[~is_point] // 2, MEAN]
+    return means
+
+
+def _scatter(tree: Tree, nodes: NDArray[np.integer]) -> NDArray[np.float64]:
+    scatter = np.zeros(len(nodes))
+    has_box = nodes % 2 == 1
+    scatter[has_box] = tree.moments[nodes[has_box] // 2, SCATTER]
+    return scatter
 
 
 def _corner(tree: Tree, nodes: NDArray[np.int32], side: int) -> NDArray[np.float32]:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ._arrays import has_moments
 from ._kernels.measure import measure_diagonals
 from ._kernels.merges import find_smallest_ids, find_tops
 from ._kernels.scatter import Means, add_up, measure_scatter
@@ -18,6 +19,7 @@ from ._kernels.schema import (
     NONE,
     PARENT,
     RIGHT,
+    SCATTER,
     SIZE,
     Tree,
 )
@@ -109,12 +111,16 @@ def size(tree: Tree, table: NodeTable) -> Values:
 
 def ward(tree: Tree, table: NodeTable) -> Values:
     """By how much the merge increases the sum of squares within nodes."""
+    n_points = table.n_points
+    if has_moments(tree):
+        within: Values = np.concatenate([np.zeros(n_points), scatter(tree, table)])
+        gain: Values = within[n_points:] - within[table.children].sum(axis=1)
+        return np.maximum(gain, 0.0)
     if tree.counts[MAX_LEAVES] != NONE:
         raise ValueError(
-            "the criteria 'scatter' and 'ward' need all features, which collapsing drops: "
-            "use 'cost', 'diameter' or 'size'"
+            "the criteria 'scatter' and 'ward' need all features, which collapsing drops, or "
+            "a tree with a linkage: use 'cost', 'diameter' or 'size'"
         )
-    n_points = table.n_points
     rows = tree.ids[:n_points, LEAF].astype(np.int64) // 2
     levels = int(np.log2(n_points)) + 3
     means = Means(np.empty(2 * n_points + 2, np.int64), np.empty((levels, tree.points.shape[1])))
@@ -126,8 +132,12 @@ def ward(tree: Tree, table: NodeTable) -> Values:
 
 def scatter(tree: Tree, table: NodeTable) -> Values:
     """The sum of squares within the node."""
-    total = np.empty(table.n_points - 1)
-    add_up(table.children, ward(tree, table), total)
+    total = np.zeros(table.n_points - 1)
+    if has_moments(tree):
+        has_box = table.nodes % 2 == 1  # the others are copies of one point
+        total[has_box] = tree.moments[table.nodes[has_box] // 2, SCATTER]
+    else:
+        add_up(table.children, ward(tree, table), total)
     return total
 
 

@@ -57,6 +57,12 @@ class TreeStats:
     """Pairs of points that matrix products covered, in scans."""
     scanned: int
     """Points whose neighbour a scan found; the others' were found in the tree."""
+    linkages: int
+    """Pairs of nodes whose linkage was computed; those of siblings, kept up to date, aside."""
+    interchanges: int
+    """Rotations by linkage."""
+    grafts: int
+    """Subtrees moved to another place."""
 
 
 class ReadableTree:

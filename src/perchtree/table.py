@@ -33,6 +33,8 @@ class NodeTable:
         The number of the leaf that holds each point: the point itself where it is alone.
     inner : bool (n-1,)
         Whether a merge only joins points inside a leaf.
+    nodes : int64 (n-1,)
+        The tree's own node that a merge stands for, or lies inside.
     """
 
     children: NDArray[np.int64]
@@ -41,6 +43,7 @@ class NodeTable:
     sizes: NDArray[np.int64]
     leaves: NDArray[np.int64]
     inner: NDArray[np.bool_]
+    nodes: NDArray[np.int64]
 
     @property
     def n_points(self) -> int:
@@ -102,7 +105,7 @@ def arranged(
 
 def build_table(tree: Tree) -> NodeTable:
     """Number the nodes of a tree that holds at least one point."""
-    raw, heights, leaves, n_inner = _raw_merges(tree)
+    raw, heights, leaves, nodes, n_inner = _raw_merges(tree)
     n_points = len(leaves)
     parents = parents_of(raw)
     smallest = np.full(2 * n_points - 1, NONE, np.int64)
@@ -121,6 +124,7 @@ def build_table(tree: Tree) -> NodeTable:
         sizes=sizes,
         leaves=number[leaves],
         inner=order < n_inner,
+        nodes=nodes[order],
     )
     for array in vars(table).values():
         array.flags.writeable = False
@@ -129,8 +133,8 @@ def build_table(tree: Tree) -> NodeTable:
 
 def _raw_merges(
     tree: Tree,
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64], int]:
-    """All merges in no useful order: pairs, heights; the leaf of each point.
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], int]:
+    """All merges in no useful order: pairs, heights; the leaf of each point; merges' nodes.
 
     The first ones, so many as the last result says, join points inside leaves.
     """
@@ -155,4 +159,4 @@ def _raw_merges(
     has_box = holders % 2 == 1
     heights = np.zeros(n_points - 1)
     heights[has_box] = np.sqrt(diagonals[holders[has_box] // 2])
-    return merges, heights, tops[group], n_inner
+    return merges, heights, tops[group], holders.astype(np.int64), n_inner

@@ -1,5 +1,6 @@
 """ClusterTree: owns the arrays, checks what comes in, calls the kernels."""
 
+import itertools
 import threading
 from collections.abc import Iterator
 from typing import Any, Self
@@ -9,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _arrays
 from ._kernels import modes
+from ._kernels.nearest import points_of_leaves
 from ._kernels.schema import (
     MAX_POINTS,
     NEAR,
@@ -22,6 +24,7 @@ from ._kernels.schema import (
 from ._validate import as_choice, as_count, as_rows, chunks
 from .checks import check_collapsed, check_tree
 from .reading import ReadableTree
+from .refining import Refinement
 from .search import batch
 from .search.threads import count_jobs
 
@@ -29,10 +32,12 @@ _ROWS_AT_ONCE = 256
 """Rows handed to one kernel call: Ctrl-C is heard between calls."""
 
 
-_FORMAT = 1
+_FORMAT = 2
 """Of pickles: changes with the arrays, which kernels trust."""
 
-_SETTINGS = ("masking", "balance", "search", "beam_width", "max_leaves", "n_jobs")
+_SETTINGS = (
+    "linkage", "graft", "masking", "balance", "search", "beam_width", "max_leaves", "n_jobs",
+)  # fmt: skip
 
 
 class ClusterTree(ReadableTree):
@@ -45,13 +50,21 @@ class ClusterTree(ReadableTree):
     ----------
     n_features : int
         Number of columns of the data.
+    linkage : {"box", "average", "ward"}
+        What decides about rotations. "box" is the paper: bounding boxes, with `masking` and
+        `balance`. The others go by each node's count, mean and scatter: at every node on the way
+        up, of three subtrees that meet there the closest two are kept together. "average", with
+        grafts, makes the purest trees; "ward" is the classical sum of squares.
+    graft : int
+        With a linkage: for so many nearest neighbours of a new point, look whether subtrees
+        around it and around them should be together, wherever in the tree they are. 0 for none.
     masking : {"published", "interval", "exact", None}
-        Which distances decide about masking rotations (section 3.3): those of the authors'
-        program; true bounds between boxes; equation 1 by exhaustion, for small data. None makes
-        no masking rotations (the greedy algorithm).
+        With linkage="box": which distances decide about masking rotations (section 3.3): those
+        of the authors' program; true bounds between boxes; equation 1 by exhaustion, for small
+        data. None makes no masking rotations (the greedy algorithm).
     balance : {"size", "ratio", None}
-        When a balance rotation (section 4.1) is an improvement: sizes differ less, as in the
-        authors' program; Definition 3 increases. None makes no balance rotations.
+        With linkage="box": when a balance rotation (section 4.1) is an improvement: sizes
+        differ less, as in the authors' program; Definition 3 increases. None makes none.
     search : {"auto", "astar", "scan", "beam"}
         How the nearest leaf is found. The first three are exact and give the same tree: "astar"
         searches the tree, "scan" takes matrix products of whole batches, "auto" picks the
@@ -96,6 +109,8 @@ class ClusterTree(ReadableTree):
         self,
         n_features: int,
         *,
+        linkage: str = "box",
+        graft: int = 5,
         masking: str | None = "published",
         balance: str | None = "size",
         search: str = "auto",
@@ -104,6 +119,8 @@ class ClusterTree(ReadableTree):
         n_jobs: int | None = None,
     ) -> None:
         self.n_features = as_count("n_features", n_features)
+        self.linkage = as_choice("linkage", linkage, modes.LINKAGES)
+        self.graft = as_count("graft", graft, least=0, most=1000)
         self.masking = as_choice("masking", masking, modes.MASKINGS)
         self.balance = as_choice("balance", balance, modes.BALANCES)
         self.search = as_choice("search", search, ("auto", "astar", "scan", "beam"))
@@ -116,9 +133,16 @@ class ClusterTree(ReadableTree):
                 "masking='exact' needs the features of all points, which collapsing drops: "
                 "leave out max_leaves, or choose another masking"
             )
+        if linkage != "box" and (masking, balance) != ("published", "size"):
+            raise ValueError(
+                f"masking and balance are rules about boxes: leave them out with "
+                f"linkage={linkage!r}, or choose linkage='box'"
+            )
         count_jobs(n_jobs)
         self.n_jobs = n_jobs
-        self._tree = _arrays.empty_tree(self.n_features, self.max_leaves)
+        self._tree = _arrays.empty_tree(
+            self.n_features, self.max_leaves, with_moments=linkage != "box"
+        )
         self._start()
 
     def _start(self) -> None:
@@ -127,10 +151,19 @@ class ClusterTree(ReadableTree):
         self._scratch = Scratch(self._make_search(self._tree), _arrays.make_queue(self._tree))
         self._lock = threading.RLock()
 
+    @property
+    def _rules(self) -> modes.Rules:
+        return modes.Rules(self.linkage, self.graft > 0, self.masking, self.balance)
+
+    @property
+    def _k(self) -> int:
+        """How many neighbours an insert asks for."""
+        return 1 if self.linkage == "box" else max(1, self.graft)
+
     def _make_search(self, tree: Tree) -> AStar | Beam:
         if self.search == "beam":
-            return _arrays.make_beam(self.beam_width)
-        return _arrays.make_astar(tree)
+            return _arrays.make_beam(self.beam_width, self._k)
+        return _arrays.make_astar(tree, self._k)
 
     # Growing
 
@@ -197,20 +230,92 @@ class ClusterTree(ReadableTree):
         if self.search == "beam":
             yield rows, "beam"
         elif self.max_leaves is not None:
-            yield from batch.collapsed_parts(self._tree, rows, self.search, n_jobs)
+            yield from batch.collapsed_parts(self._tree, rows, self.search, self._k, n_jobs)
         else:
-            yield from batch.prepared_parts(self._tree, rows, self.search, n_jobs)
+            yield from batch.prepared_parts(self._tree, rows, self.search, self._k, n_jobs)
 
     def _insert_part(self, rows: NDArray[np.float32], search: str | Prepared | Revised) -> None:
         scratch = self._scratch
         if isinstance(search, Prepared | Revised):
             scratch = scratch._replace(search=search)
             search = "prepared" if isinstance(search, Prepared) else "revised"
-        insert = modes.insert_kernel(
-            self.masking, self.balance, search, self.max_leaves is not None
-        )
+        insert = modes.insert_kernel(self._rules, search, self.max_leaves is not None)
         for start in range(0, len(rows), _ROWS_AT_ONCE):
             insert(self._tree, scratch, rows[start : start + _ROWS_AT_ONCE])
+
+    def refine(
+        self,
+        passes: int = 3,
+        *,
+        neighbors: int = 15,
+        time_limit: float | None = None,
+        verbose: bool = False,
+    ) -> list[int]:
+        """Improve the tree in place: look for grafts around every point, any time.
+
+        An insert knows only the points before it. Here each leaf is compared with its nearest
+        neighbours among all leaves, and so are the subtrees around both. Needs a linkage.
+
+        Parameters
+        ----------
+        passes : int
+            How often to go over all points. A pass that changes nothing is the last one.
+        neighbors : int
+            Neighbours looked at for each leaf.
+        time_limit : float, optional
+            Stop after about so many seconds, also amid a pass.
+        verbose : bool
+            Show a progress bar.
+
+        Returns
+        -------
+        grafts : list of int
+            How many subtrees each pass has moved.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            On Ctrl-C. The tree is whole and as good as it was; what was improved stays.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from perchtree import ClusterTree
+        >>> tree = ClusterTree(2, linkage="average")
+        >>> ids = tree.insert(np.random.default_rng(0).random((500, 2)))
+        >>> grafts = tree.refine(passes=2)
+        >>> len(grafts) <= 2
+        True
+        """
+        if self.linkage == "box":
+            raise ValueError(
+                "refine needs a tree with a linkage: make it with linkage='average' or 'ward'"
+            )
+        passes = as_count("passes", passes)
+        neighbors = as_count("neighbors", neighbors, most=1000)
+        if time_limit is not None and not time_limit > 0:
+            raise ValueError(f"time_limit must be positive, got {time_limit}")
+        with self._lock:
+            if self.n_leaves < 3:
+                return [0]
+            self._forget()
+            _, _, graft = modes.linkage_kernels(self._rules, self.max_leaves is not None)
+            search = "auto" if self.search == "beam" else self.search
+            refinement = Refinement(
+                self._tree, self._scratch.queue, graft, search, neighbors, count_jobs(self.n_jobs)
+            )
+            grafts: list[int] = []
+            try:
+                with _progress(passes * self.n_leaves, verbose) as bar:
+                    for made in itertools.islice(refinement.run(time_limit, bar), passes):
+                        grafts.append(made)
+                        if made == 0:
+                            break
+            except KeyboardInterrupt:
+                raise KeyboardInterrupt(
+                    f"after {len(grafts)} passes; the tree is whole, and what was improved stays"
+                ) from None
+            return grafts
 
     # Asking
 
@@ -240,11 +345,11 @@ class ClusterTree(ReadableTree):
             squared = np.empty((len(rows), k, 2), np.float32)
             tree = self._tree._replace(counts=self._tree.counts.copy())  # work not counted
             for start, stop in chunks(rows, batch.LARGEST_ROWS, batch.LARGEST_VALUES):
-                part = _as_float32(rows[start:stop])
-                batch.nearest_points(
-                    tree, part, self.search, count_jobs(self.n_jobs), ids[start:stop],
-                    squared[start:stop],
+                distances, leaves = batch.nearest_leaves(
+                    tree, _as_float32(rows[start:stop]), self.search,
+                    min(k, self.n_leaves), count_jobs(self.n_jobs),
                 )  # fmt: skip
+                points_of_leaves(tree, leaves, distances, ids[start:stop], squared[start:stop])
         return ids, np.sqrt(squared[:, :, NEAR])
 
     # The object itself
@@ -254,7 +359,7 @@ class ClusterTree(ReadableTree):
         with self._lock:
             check_tree(self._tree)
             if self.max_leaves is not None:
-                key, _, _ = modes.collapse_kernels(self.masking)
+                key, _, _ = modes.collapse_kernels(self._rules)
                 check_collapsed(self._tree, self._scratch.queue, key)
 
     def copy(self) -> Self:

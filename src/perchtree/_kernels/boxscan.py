@@ -38,33 +38,37 @@ def exceeds(x: Floats, lower: Floats, upper: Floats, bound: float) -> bool:
 
 
 @kernel
-def offer_some_leaf(tree: Tree, found: Found, x: Floats) -> None:
+def offer_some_leaf(tree: Tree, found: Found, x: Floats) -> int:
     """Begin with the leaf at the end of a greedy way down: a bound to measure others by."""
     node = tree.counts[ROOT]
     while not is_leaf(tree, node):
         left, right = tree.nodes[node, LEFT], tree.nodes[node, RIGHT]
         node = left if min_to_box(tree, x, left) <= min_to_box(tree, x, right) else right
     offer_leaf(tree, found, x, node, min_to_box(tree, x, node))
+    return node
 
 
 @kernel
 def scan_leaves(tree: Tree, work: AStar, x: Floats) -> None:
-    """Put the nearest leaf of x into `work.found`, exactly, by looking at all of them."""
+    """Put the nearest leaves of x into `work.found`, exactly, by looking at all of them."""
     found = work.found
     clear(found)
-    offer_some_leaf(tree, found, x)
+    known = offer_some_leaf(tree, found, x)
     computed = 0
+    last = found.distances.shape[0] - 1
     for row in range(tree.counts[POINT_ROWS]):
-        bound = loosen(found.distances[0, NEAR], x.shape[0])
+        if tree.nodes[2 * row, SIZE] == 0 or 2 * row == known:
+            continue
+        bound = loosen(found.distances[last, NEAR], x.shape[0])
         point = tree.points[row]
-        if tree.nodes[2 * row, SIZE] > 0 and not exceeds(x, point, point, bound):
+        if not exceeds(x, point, point, bound):
             offer_leaf(tree, found, x, 2 * row, min_to_box(tree, x, 2 * row))
             computed += 1
     for row in range(tree.counts[BOX_ROWS]):
         leaf = 2 * row + 1
-        if tree.nodes[leaf, LEFT] != NONE or tree.nodes[leaf, SIZE] == 0:
+        if tree.nodes[leaf, LEFT] != NONE or tree.nodes[leaf, SIZE] == 0 or leaf == known:
             continue
-        bound = loosen(found.distances[0, NEAR], x.shape[0])
+        bound = loosen(found.distances[last, NEAR], x.shape[0])
         if not exceeds(x, tree.boxes[row, 0], tree.boxes[row, 1], bound):
             offer_leaf(tree, found, x, leaf, min_to_box(tree, x, leaf))
             computed += 1

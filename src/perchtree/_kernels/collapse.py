@@ -26,7 +26,7 @@ from .schema import (
 )
 from .walk import is_leaf, is_point, next_node, row_of
 
-# Bound by `specialise`: the tree's own d+ between two nodes.
+# Bound by `specialise`: the tree's own d+ between two siblings, or their linkage.
 farthest: Callable[[Tree, int, int], np.float32]
 
 
@@ -41,9 +41,13 @@ def move_ids(tree: Tree, leaf: int, to: int) -> None:
 
 @kernel
 def copy_box(tree: Tree, source: int, target: int) -> None:
-    for j in range(tree.boxes.shape[2]):
-        tree.boxes[row_of(target), 0, j] = tree.boxes[row_of(source), 0, j]
-        tree.boxes[row_of(target), 1, j] = tree.boxes[row_of(source), 1, j]
+    """Give a node the box of another, with all that is known of the points in it."""
+    for part in range(tree.boxes.shape[1]):
+        for j in range(tree.boxes.shape[2]):
+            tree.boxes[row_of(target), part, j] = tree.boxes[row_of(source), part, j]
+    if tree.moments.shape[0] > 0:
+        for part in range(tree.moments.shape[1]):
+            tree.moments[row_of(target), part] = tree.moments[row_of(source), part]
 
 
 @kernel

@@ -1,6 +1,6 @@
 """Finding the leaf that already holds a point."""
 
-from .jit import kernel
+from .jit import entry_point, kernel
 from .schema import LEFT, NONE, ROOT, Floats, Tree
 from .walk import is_leaf, is_point, row_of, skip_subtree
 
@@ -44,3 +44,9 @@ def find_copy(tree: Tree, x: Floats, nearest: int) -> int:
             continue
         node = skip_subtree(tree, node, root)
     return NONE
+
+
+@entry_point
+def holds_copy(tree: Tree, x: Floats) -> bool:
+    """Whether some leaf's point equals x."""
+    return find_copy(tree, x, tree.counts[ROOT]) != NONE

@@ -23,8 +23,8 @@ from .schema import (
 
 # Bound by `specialise`.
 search: Callable[[Tree, Any, Floats], None]
-repair_masking: Callable[[Tree, Queue, int], None]
-repair_balance: Callable[[Tree, Queue, int], None]
+repair: Callable[[Tree, Queue, Found, int], None]
+settle_copy: Callable[[Tree, Queue, int], None]
 note_change: Callable[[Tree, Queue, int], None]
 collapse_surplus: Callable[[Tree, Queue], int]
 record: Callable[[Any, int, int], None]
@@ -42,29 +42,36 @@ def no_record(work: Any, new_leaf: int, collapsed: int) -> None:
 
 
 @kernel
-def place_point(tree: Tree, found: Found, x: Floats) -> int:
-    """Put x beside the leaf the search found; its new leaf, or NONE if it joined a copy."""
-    if tree.counts[N_POINTS] == 0:
-        tree.counts[ROOT] = make_leaf(tree, x)
+def place_first(tree: Tree, x: Floats) -> None:
+    """The first point of all is the root."""
+    for j in range(x.shape[0]):
+        tree.origin[j] = x[j]
+    tree.counts[ROOT] = make_leaf(tree, x)
+
+
+@kernel
+def copy_of(tree: Tree, found: Found, x: Floats) -> int:
+    """The leaf that holds a copy of x already, or NONE, given what the search found."""
+    if found.distances[0, FAR] > ZERO:
         return NONE
-    nearest = found.leaves[0, NODE]
-    if found.distances[0, FAR] == ZERO:
-        copy = find_copy(tree, x, nearest)
-        if copy != NONE:
-            join_leaf(tree, copy)
-            return NONE
-    return split(tree, nearest, x)
+    return find_copy(tree, x, found.leaves[0, NODE])
 
 
 def insert_rows(tree: Tree, scratch: Scratch, rows: Floats) -> None:
     """Insert rows in order. There must be room for them."""
+    queue, found = scratch.queue, scratch.search.found
     for row in range(rows.shape[0]):
         x = rows[row]
-        if tree.counts[N_POINTS] > 0:
-            search(tree, scratch.search, x)
-        new_leaf = place_point(tree, scratch.search.found, x)
-        if new_leaf != NONE:
-            repair_masking(tree, scratch.queue, new_leaf)
-            repair_balance(tree, scratch.queue, new_leaf)
-            note_change(tree, scratch.queue, tree.nodes[new_leaf, PARENT])
-            record(scratch.search, new_leaf, collapse_surplus(tree, scratch.queue))
+        if tree.counts[N_POINTS] == 0:
+            place_first(tree, x)
+            continue
+        search(tree, scratch.search, x)
+        copy = copy_of(tree, found, x)
+        if copy != NONE:
+            join_leaf(tree, copy)
+            settle_copy(tree, queue, copy)
+            continue
+        new_leaf = split(tree, found.leaves[0, NODE], x)
+        repair(tree, queue, found, new_leaf)
+        note_change(tree, queue, tree.nodes[new_leaf, PARENT])
+        record(scratch.search, new_leaf, collapse_surplus(tree, queue))

@@ -115,6 +115,18 @@ def fit_box(tree: Tree, node: int) -> None:
 
 
 @kernel
+def fit_ancestors(tree: Tree, node: int, top: int) -> None:
+    """Count and bound anew what is below `node` and its ancestors, up to `top`."""
+    while True:
+        left, right = tree.nodes[node, LEFT], tree.nodes[node, RIGHT]
+        tree.nodes[node, SIZE] = tree.nodes[left, SIZE] + tree.nodes[right, SIZE]
+        fit_box(tree, node)
+        if node == top:
+            return
+        node = tree.nodes[node, PARENT]
+
+
+@kernel
 def extend_box(box: Floats, x: Floats) -> bool:
     """Make a box hold x; whether it had to grow."""
     grew = False
@@ -171,3 +183,21 @@ def rotate(tree: Tree, node: int) -> None:
     replace_child(tree, grandparent, aunt, sibling)
     tree.nodes[parent, SIZE] = tree.nodes[node, SIZE] + tree.nodes[aunt, SIZE]
     fit_box(tree, parent)
+
+
+@kernel
+def graft(tree: Tree, node: int, other: int, top: int) -> None:
+    """Move `node` away from its sibling and beside `other`, both somewhere below `top`.
+
+    Its parent comes along and is now the parent of both; the sibling takes the parent's place.
+    `node` must not be a child of `top`.
+    """
+    parent = tree.nodes[node, PARENT]
+    grandparent = tree.nodes[parent, PARENT]
+    replace_child(tree, grandparent, parent, sibling_of(tree, node))
+    replace_child(tree, tree.nodes[other, PARENT], other, parent)
+    tree.nodes[parent, LEFT] = other
+    tree.nodes[parent, RIGHT] = node
+    tree.nodes[other, PARENT] = parent
+    fit_ancestors(tree, grandparent, top)
+    fit_ancestors(tree, parent, top)

@@ -2,11 +2,36 @@
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
-from . import astar, beam, boxscan, collapse, distances, insert, prepared, rotate, rules
+from . import (
+    astar,
+    beam,
+    boxscan,
+    collapse,
+    distances,
+    insert,
+    interchange,
+    linkages,
+    prepared,
+    rotate,
+    rules,
+)
 from .jit import entry_point, kernel, specialise
 from .schema import AStar, Floats, Ints, Queue, Scratch, Tree
+
+
+class Rules(NamedTuple):
+    """What decides about rotations; see `ClusterTree`."""
+
+    linkage: str
+    grafts: bool
+    masking: str | None
+    balance: str | None
+
+
+LINKAGES = {"box": None, "ward": linkages.ward, "average": linkages.average}
+"""Name -> the formula; the paper's rotations go by boxes."""
 
 MASKINGS = {
     "published": (rules.published_masked, rules.published_overlap, distances.published_max),
@@ -31,15 +56,34 @@ SEARCHES: dict[str, Callable[[Tree, Any, Floats], None]] = {
 
 @functools.cache
 def insert_kernel(
-    masking: str | None, balance: str | None, search: str, collapsing: bool
+    by: Rules, search: str, collapsing: bool
 ) -> Callable[[Tree, Scratch, Floats], None]:
     """Insert rows; only what this mode uses is compiled."""
-    is_masked, may_overlap, _ = MASKINGS[masking]
-    improves_balance = BALANCES[balance]
     note_change: Any = rotate.ignore_change
     collapse_surplus: Any = insert.no_collapse
     if collapsing:
-        _, note_change, collapse_surplus = collapse_kernels(masking)
+        _, note_change, collapse_surplus = collapse_kernels(by)
+    if by.linkage == "box":
+        repair, settle_copy = box_repair(by, note_change), rotate.ignore_copy
+    else:
+        repair, settle_copy, _ = linkage_kernels(by, collapsing)
+    return entry_point(
+        specialise(
+            insert.insert_rows,
+            search=SEARCHES[search],
+            repair=repair,
+            settle_copy=settle_copy,
+            note_change=note_change,
+            collapse_surplus=collapse_surplus,
+            record=prepared.record_leaves if search == "revised" else insert.no_record,
+        )
+    )
+
+
+def box_repair(by: Rules, note_change: Any) -> Any:
+    """The paper's rotations."""
+    is_masked, may_overlap, _ = MASKINGS[by.masking]
+    improves_balance = BALANCES[by.balance]
     repair_masking = repair_balance = rotate.no_rotations
     if is_masked is not None:
         repair_masking = kernel(
@@ -54,17 +98,40 @@ def insert_kernel(
                 note_change=note_change,
             )
         )
-    return entry_point(
+    return kernel(
         specialise(
-            insert.insert_rows,
-            search=SEARCHES[search],
-            repair_masking=repair_masking,
-            repair_balance=repair_balance,
-            note_change=note_change,
-            collapse_surplus=collapse_surplus,
-            record=prepared.record_leaves if search == "revised" else insert.no_record,
+            rotate.repair_boxes, repair_masking=repair_masking, repair_balance=repair_balance
         )
     )
+
+
+@functools.cache
+def linkage_kernels(by: Rules, collapsing: bool) -> tuple[Any, Any, Any]:
+    """What repairs the tree after an insert, and after a copy; and the grafts of `refine`."""
+    parts: dict[str, Any] = {"formula": LINKAGES[by.linkage], "note_change": rotate.ignore_change}
+    if collapsing:
+        _, parts["note_change"], _ = collapse_kernels(by)
+    # Each is bound to those before it that it names.
+    for function in (
+        linkages.linkage,
+        linkages.linkage_of_union,
+        linkages.fit_moments,
+        linkages.fit_moments_up,
+        interchange.interchange_once,
+        interchange.interchange_up,
+        interchange.join,
+        interchange.graft_along,
+        interchange.repair_linkage,
+        interchange.repair_and_graft,
+        interchange.settle_copy,
+        interchange.graft_rows,
+    ):
+        named: Any = function
+        used = {name: parts[name] for name in named.__code__.co_names if name in parts}
+        make = entry_point if function is interchange.graft_rows else kernel
+        parts[function.__name__] = make(specialise(named, **used))
+    repair = parts["repair_and_graft" if by.grafts else "repair_linkage"]
+    return repair, parts["settle_copy"], parts["graft_rows"]
 
 
 @functools.cache
@@ -75,14 +142,15 @@ def rows_kernel(search: str) -> Callable[[Tree, AStar, Floats, Floats, Ints], No
 
 @functools.cache
 def collapse_kernels(
-    masking: str | None,
+    by: Rules,
 ) -> tuple[
     Callable[[Tree, int], int],
     Callable[[Tree, Queue, int], None],
     Callable[[Tree, Queue], int],
 ]:
     """The key of a collapsible node, how one is queued, and how surplus leaves are collapsed."""
-    key = kernel(specialise(collapse.collapse_key, farthest=MASKINGS[masking][2]))
+    farthest = MASKINGS[by.masking][2] if by.linkage == "box" else linkages.sibling_linkage
+    key = kernel(specialise(collapse.collapse_key, farthest=farthest))
     note = kernel(specialise(collapse.note_change, collapse_key=key))
     fill = kernel(specialise(collapse.fill_queue, note_change=note))
     surplus = kernel(

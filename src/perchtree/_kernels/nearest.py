@@ -1,6 +1,5 @@
-"""Nearest points of many rows, without inserting them."""
+"""Nearest points of many rows, from their nearest leaves."""
 
-from .astar import astar
 from .jit import entry_point, kernel
 from .schema import (
     FAR,
@@ -9,7 +8,6 @@ from .schema import (
     NEXT,
     NODE,
     NONE,
-    AStar,
     Counts,
     Floats,
     Ints,
@@ -56,29 +54,17 @@ def offer_points(
 
 
 @entry_point
-def nearest_rows(tree: Tree, work: AStar, rows: Floats, ids: Counts, distances: Floats) -> None:
+def points_of_leaves(
+    tree: Tree, leaves: Ints, near_far: Floats, ids: Counts, distances: Floats
+) -> None:
     """For each row the k nearest points, nearest first: `ids` (rows, k), `distances` (rows, k, 2).
 
-    The k nearest leaves hold the k nearest points.
+    The k nearest leaves hold them: `leaves` (rows, leaves, 2) and their distances, as in `Found`.
     """
-    found = work.found
-    for row in range(rows.shape[0]):
-        astar(tree, work, rows[row])
-        ids[row] = NONE
-        for rank in range(found.leaves.shape[0]):
-            leaf = found.leaves[rank, NODE]
-            if leaf != NONE:
-                near, far = found.distances[rank, NEAR], found.distances[rank, FAR]
-                offer_points(tree, leaf, near, far, ids[row], distances[row])
-
-
-@entry_point
-def points_of_leaves(
-    tree: Tree, leaves: Ints, near: Floats, ids: Counts, distances: Floats
-) -> None:
-    """The same from leaves that were found before, (rows, leaves), all of them points."""
     for row in range(leaves.shape[0]):
         ids[row] = NONE
         for rank in range(leaves.shape[1]):
-            squared = near[row, rank]
-            offer_points(tree, leaves[row, rank], squared, squared, ids[row], distances[row])
+            leaf = leaves[row, rank, NODE]
+            if leaf != NONE:
+                near, far = near_far[row, rank, NEAR], near_far[row, rank, FAR]
+                offer_points(tree, leaf, near, far, ids[row], distances[row])

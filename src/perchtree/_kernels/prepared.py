@@ -28,10 +28,13 @@ search: Callable[[Tree, AStar, Floats], None]
 
 
 def search_rows(tree: Tree, work: AStar, rows: Floats, distances: Floats, leaves: Ints) -> None:
-    """The nearest leaf of each row: rows of `distances` and `leaves` are as in `Found`."""
+    """The nearest leaves of each row: `distances` and `leaves` (rows, k, 2) are as in `Found`."""
     for row in range(rows.shape[0]):
         search(tree, work, rows[row])
-        copy_answer(work.found.distances, work.found.leaves, 0, distances, leaves, row)
+        for rank in range(leaves.shape[1]):
+            copy_answer(
+                work.found.distances, work.found.leaves, rank, distances[row], leaves[row], rank
+            )
 
 
 @entry_point
@@ -53,13 +56,15 @@ def copy_answer(
 
 @kernel
 def look_up(tree: Tree, work: Prepared, x: Floats) -> None:
-    """Take the next neighbour as the answer of a search. Its leaf is known only now."""
+    """Take the next neighbours as the answer of a search. Their leaves are known only now."""
     row = work.cursor[0]
     work.cursor[0] = row + 1
-    work.found.distances[0, NEAR] = work.near[row]
-    work.found.distances[0, FAR] = work.near[row]
-    work.found.leaves[0, BY_ID] = work.ids[row]
-    work.found.leaves[0, NODE] = tree.ids[work.ids[row], LEAF]
+    for rank in range(work.ids.shape[1]):
+        point_id = work.ids[row, rank]
+        work.found.distances[rank, NEAR] = work.near[row, rank]
+        work.found.distances[rank, FAR] = work.near[row, rank]
+        work.found.leaves[rank, BY_ID] = point_id
+        work.found.leaves[rank, NODE] = NONE if point_id == NONE else tree.ids[point_id, LEAF]
 
 
 @kernel

@@ -15,6 +15,7 @@ from .schema import (
     MASKING_ROTATIONS,
     PARENT,
     SIZE,
+    Found,
     Queue,
     Tree,
 )
@@ -27,6 +28,8 @@ improves_balance: Rule
 may_overlap: Rule
 # Bound as well: told of every node that has other children than before.
 note_change: Callable[[Tree, Queue, int], None]
+repair_masking: Callable[[Tree, Queue, int], None]
+repair_balance: Callable[[Tree, Queue, int], None]
 
 
 @kernel
@@ -37,6 +40,17 @@ def ignore_change(tree: Tree, queue: Queue, node: int) -> None:
 @kernel
 def no_rotations(tree: Tree, queue: Queue, new_leaf: int) -> None:
     """The greedy algorithm of section 3.2."""
+
+
+@kernel
+def ignore_copy(tree: Tree, queue: Queue, leaf: int) -> None:
+    """A copy of a point does not change any box."""
+
+
+def repair_boxes(tree: Tree, queue: Queue, found: Found, new_leaf: int) -> None:
+    """Both kinds of rotations, one after the other."""
+    repair_masking(tree, queue, new_leaf)
+    repair_balance(tree, queue, new_leaf)
 
 
 def rotate_masked(tree: Tree, queue: Queue, new_leaf: int) -> None:

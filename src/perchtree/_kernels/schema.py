@@ -52,7 +52,19 @@ BEAM_CHECKED = 15
 BEAM_FOUND = 16
 PRODUCTS = 17
 SCANNED = 18
-COUNTS = 19
+LINKAGES = 19
+INTERCHANGES = 20
+GRAFTS = 21
+COUNTS = 22
+
+# Rows of each of `Tree.boxes` ...
+LOWER = 0
+UPPER = 1
+MEAN = 2
+# ... and columns of `Tree.moments`.
+SCATTER = 0
+LINKAGE = 1
+MOMENTS = 2
 
 # Columns of `Found.distances` and `Found.leaves`.
 NEAR = 0
@@ -79,8 +91,16 @@ class Tree(NamedTuple):
 
     `points`: float32 (rows, d), the features of leaves, stored once.
 
-    `boxes`: float32 (rows, 2, d), what bounds the points below a node: lower corner `[row, 0]`,
-    upper corner `[row, 1]`.
+    `boxes`: float32 (rows, 2 or 3, d), what bounds the points below a node: its LOWER corner and
+    its UPPER corner. In a tree with a linkage also their MEAN, less `origin`.
+
+    `moments`: float64 (rows, 2), in a tree with a linkage; otherwise without rows:
+
+    - SCATTER: the sum of squared distances of the points below from their mean;
+    - LINKAGE: between the two children.
+
+    `origin`: float32 (d,), the first point of all. Means are kept relative to it, so that they
+    are as accurate for data far from zero.
 
     `ids`: int32 (ids, 2), one row a point, with the columns
 
@@ -99,6 +119,8 @@ class Tree(NamedTuple):
     nodes: Ints
     points: Floats
     boxes: Floats
+    moments: Doubles
+    origin: Floats
     ids: Ints
     counts: Counts
 
@@ -140,8 +162,8 @@ class Beam(NamedTuple):
 class Prepared(NamedTuple):
     """Neighbours that were found before a batch is inserted, handed over one by one.
 
-    - `ids`: int32 (rows,), the id of each row's nearest neighbour, perhaps of the same batch;
-    - `near`: float32 (rows,), the squared distance;
+    - `ids`: int32 (rows, k), ids of each row's nearest neighbours, perhaps of the same batch;
+    - `near`: float32 (rows, k), the squared distances;
     - `cursor`: int64 (1,), the row that comes next;
     - `found`: where the search's answer goes.
     """

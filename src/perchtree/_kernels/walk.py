@@ -6,6 +6,7 @@ from .schema import (
     NONE,
     PARENT,
     RIGHT,
+    SIZE,
     Tree,
 )
 
@@ -41,6 +42,17 @@ def has_aunt(tree: Tree, node: int) -> bool:
     """Whether the parent has a sibling, so that a rotation is possible (section 3.2)."""
     parent = tree.nodes[node, PARENT]
     return bool(parent != NONE and tree.nodes[parent, PARENT] != NONE)
+
+
+@kernel
+def lowest_common(tree: Tree, a: int, b: int) -> int:
+    """The lowest node that holds both. Sizes grow on the way up, so the smaller one climbs."""
+    while a != b:
+        if tree.nodes[a, SIZE] <= tree.nodes[b, SIZE]:
+            a = tree.nodes[a, PARENT]
+        else:
+            b = tree.nodes[b, PARENT]
+    return a
 
 
 @kernel

@@ -49,9 +49,11 @@ def scan(
     distance the first ones count. Both arrays must be contiguous float32; `bounds` is the
     lower and upper corner of a box around the points.
     """
-    frame = _make_frame(rows, bounds)
     near = np.full((len(rows), k), np.inf, np.float32)
     ranks = np.full((len(rows), k), NONE, np.int64)
+    if len(rows) == 0:
+        return Nearest(near, ranks, 0)
+    frame = _make_frame(rows, bounds)
     computed = np.zeros(len(rows) // BLOCK_ROWS + 1, np.int64)
 
     def scan_block(first: int, go_on: Callable[[], None]) -> None:

@@ -1,0 +1,92 @@
+"""How far apart two nodes are, from what is known of their points: the rules of linkage modes."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from .jit import kernel
+from .moments import (
+    fit_mean,
+    gap_to_union,
+    scatter,
+    squared_gap,
+    stored_linkage,
+    ward_weight,
+)
+from .schema import LEFT, LINKAGE, LINKAGES, NONE, PARENT, RIGHT, SCATTER, SIZE, Tree
+from .walk import row_of
+
+# Bound by `specialise`: (squared gap between means, size, other size, scatter, other scatter).
+Formula = Callable[[float, float, float, float, float], float]
+formula: Formula
+
+
+@kernel
+def ward(gap: float, size: float, other: float, scatter: float, other_scatter: float) -> float:
+    """By how much a merge increases the sum of squares within clusters."""
+    return ward_weight(size, other) * gap
+
+
+@kernel
+def average(gap: float, size: float, other: float, scatter: float, other_scatter: float) -> float:
+    """The mean squared distance between points of one and of the other, times a size factor.
+
+    The factor, the fourth root of Ward's weight, keeps the tree shallow: without it large clusters
+    take up one point after another, in trees hundreds of levels deep.
+    """
+    mean_square = gap + scatter / size + other_scatter / other
+    return mean_square * math.sqrt(math.sqrt(ward_weight(size, other)))
+
+
+def linkage(tree: Tree, a: int, b: int) -> float:
+    """The linkage between two nodes."""
+    tree.counts[LINKAGES] += 1
+    return formula(
+        squared_gap(tree, a, b),
+        tree.nodes[a, SIZE],
+        tree.nodes[b, SIZE],
+        scatter(tree, a),
+        scatter(tree, b),
+    )
+
+
+def fit_moments(tree: Tree, node: int) -> None:
+    """Make an internal node's mean, scatter and linkage follow from its children's."""
+    left, right = tree.nodes[node, LEFT], tree.nodes[node, RIGHT]
+    gap = fit_mean(tree, node)
+    size, other = tree.nodes[left, SIZE], tree.nodes[right, SIZE]
+    own, others = scatter(tree, left), scatter(tree, right)
+    row = row_of(node)
+    tree.moments[row, SCATTER] = own + others + ward_weight(size, other) * gap
+    tree.moments[row, LINKAGE] = formula(gap, size, other, own, others)
+
+
+def fit_moments_up(tree: Tree, node: int, top: int) -> None:
+    """The same for `node` and its ancestors, up to `top`; with NONE, to the root."""
+    while node != NONE:
+        fit_moments(tree, node)
+        if node == top:
+            return
+        node = tree.nodes[node, PARENT]
+
+
+def linkage_of_union(tree: Tree, a: int, b: int, other: int) -> float:
+    """The linkage that the union of `a` and `b` would have with `other`."""
+    tree.counts[LINKAGES] += 1
+    size, more = tree.nodes[a, SIZE], tree.nodes[b, SIZE]
+    within = scatter(tree, a) + scatter(tree, b)
+    within += ward_weight(size, more) * squared_gap(tree, a, b)
+    return formula(
+        gap_to_union(tree, a, b, other),
+        size + more,
+        tree.nodes[other, SIZE],
+        within,
+        scatter(tree, other),
+    )
+
+
+@kernel
+def sibling_linkage(tree: Tree, left: int, right: int) -> np.float32:
+    """The linkage between two siblings, as their parent has it: what collapsing goes by."""
+    return np.float32(stored_linkage(tree, tree.nodes[left, PARENT]))
