@@ -1,0 +1,51 @@
+"""Our trees: as published, and purer."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perchtree import ClusterTree
+
+from . import Outcome
+
+PUBLISHED: dict[str, Any] = {}
+GRAFTED = {"linkage": "average"}
+
+
+def _outcome(tree: ClusterTree, n_clusters: int, seconds: float, **notes: Any) -> Outcome:
+    labels = tree.cut(min(n_clusters, tree.n_leaves))
+    return Outcome(tree, labels, seconds, tree.depth.max, notes)
+
+
+def warm_up(**settings: Any) -> None:
+    """Compile everything that a build or a refinement will use."""
+    for rows in (1, 100):
+        for search in ("auto", "astar", "scan"):
+            tree = ClusterTree(4, n_jobs=-1, search=search, **settings)
+            tree.insert(np.random.default_rng(0).random((300 + rows, 4)))
+            tree.insert(np.zeros((rows, 4)))
+            if tree.linkage != "box":
+                tree.refine(1)
+            tree.cut(2)
+
+
+def build(X: NDArray[np.float32], n_clusters: int, **settings: Any) -> Outcome:
+    tree = ClusterTree(X.shape[1], n_jobs=-1, **settings)
+    start = time.perf_counter()
+    tree.insert(X)
+    return _outcome(tree, n_clusters, time.perf_counter() - start)
+
+
+def build_and_refine(
+    X: NDArray[np.float32], n_clusters: int, passes: int = 3, **settings: Any
+) -> Iterator[Outcome]:
+    """The tree as it is after the inserts, and after a refinement; seconds add up."""
+    outcome = build(X, n_clusters, **settings)
+    yield outcome
+    start = time.perf_counter()
+    grafts = outcome.tree.refine(passes)
+    seconds = outcome.seconds + time.perf_counter() - start
+    yield _outcome(outcome.tree, n_clusters, seconds, grafts=grafts)
