@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-all lint test-plain test-compiled bench tables clean help
+.PHONY: demo test test-all lint test-plain test-compiled bench tables quality clean help
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -43,6 +43,10 @@ bench: $(READY) ## speed and memory, written to benchmarks/RESULTS.md; PERCHTREE
 tables: $(READY) ## what each rule costs and yields, written to docs/modes.md and docs/cuts.md
 	$(BIN)/python -m experiments.modes
 	$(BIN)/python -m experiments.cuts
+
+quality: $(READY) ## purity of our trees next to others', written to docs/quality.md; half an hour
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
+	$(BIN)/python -m experiments.quality
 
 clean: ## remove the virtual environment and all caches
 	rm -rf $(VENV) .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -19,6 +19,7 @@ ROWS, SHUFFLES = 20_000, 3
 TREES: dict[str, dict[str, Any]] = {
     "published": {},
     "published, no balance": {"balance": None},
+    "grafted": {"linkage": "average"},
 }
 
 
