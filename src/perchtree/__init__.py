@@ -8,18 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .cuts import Cluster, Suggestion
-    from .errors import InvariantError
+    from .errors import CorruptFileError, InvariantError
+    from .estimator import Perch
     from .reading import Depth, TreeStats
-    from .tree import ClusterTree
+    from .tracking import Event
+    from .tree import ClusterTree, check_file
 
 __all__ = [
     "Cluster",
     "ClusterTree",
+    "CorruptFileError",
     "Depth",
+    "Event",
     "InvariantError",
+    "Perch",
     "Suggestion",
     "TreeStats",
     "__version__",
+    "check_file",
 ]
 
 __version__ = "0.1.0"
@@ -27,10 +33,14 @@ __version__ = "0.1.0"
 _HOMES = {
     "Cluster": "cuts",
     "ClusterTree": "tree",
+    "CorruptFileError": "errors",
     "Depth": "reading",
+    "Event": "tracking",
     "InvariantError": "errors",
+    "Perch": "estimator",
     "Suggestion": "cuts",
     "TreeStats": "reading",
+    "check_file": "tree",
 }
 
 

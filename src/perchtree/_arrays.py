@@ -59,15 +59,23 @@ def with_room(tree: Tree, n_more: int) -> Tree:
     return _resized(tree, point_rows, box_rows, ids)
 
 
+def trimmed(tree: Tree) -> Tree:
+    """The same tree, not copied, without its spare capacity."""
+    n_points, points, boxes = tree.counts[[N_POINTS, POINT_ROWS, BOX_ROWS]].tolist()
+    return Tree(
+        nodes=tree.nodes[: 2 * max(points, boxes)],
+        points=tree.points[:points],
+        boxes=tree.boxes[:boxes],
+        moments=tree.moments[:boxes],
+        origin=tree.origin,
+        ids=tree.ids[:n_points],
+        counts=tree.counts,
+    )
+
+
 def copied(tree: Tree) -> Tree:
     """An independent copy, without spare capacity."""
-    n_points, points, boxes = tree.counts[[N_POINTS, POINT_ROWS, BOX_ROWS]].tolist()
-    trimmed = _resized(tree, points, boxes, n_points)
-    copies = {
-        name: array.copy() if array is getattr(tree, name) else array
-        for name, array in trimmed._asdict().items()
-    }
-    return Tree(**copies)
+    return Tree(**{name: array.copy() for name, array in trimmed(tree)._asdict().items()})
 
 
 def _resized(tree: Tree, points: int, boxes: int, ids: int) -> Tree:
@@ -86,6 +94,17 @@ def _resized(tree: Tree, points: int, boxes: int, ids: int) -> Tree:
 def has_moments(tree: Tree) -> bool:
     """Whether means and scatters are kept: trees with a linkage do."""
     return bool(tree.boxes.shape[1] > MEAN)
+
+
+def estimate_bytes(tree: Tree, n_points: int) -> int:
+    """What the arrays will take with so many points, all different, spare capacity aside."""
+    most_points, most_boxes = _most_rows(int(tree.counts[MAX_LEAVES]))
+    points, boxes = min(n_points, most_points), min(n_points, most_boxes)
+    n_features = tree.points.shape[1]
+    of_point = 4 * n_features
+    of_box = of_point * tree.boxes.shape[1] + (8 * MOMENTS if has_moments(tree) else 0)
+    of_nodes = 2 * max(points, boxes) * 4 * NODE_COLUMNS
+    return int(points * of_point + boxes * of_box + of_nodes + n_points * 4 * ID_COLUMNS)
 
 
 def _resize(array: NDArray[Any], length: int, used: int) -> NDArray[Any]:

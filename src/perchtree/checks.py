@@ -16,6 +16,7 @@ from ._kernels.schema import (
     LAST,
     LEAF,
     LEFT,
+    LINKAGE,
     MAX_LEAVES,
     MEAN,
     N_LEAVES,
@@ -45,6 +46,7 @@ def check_tree(tree: Tree) -> None:
     leaves = live[tree.nodes[live, LEFT] == NONE]
     _require(np.array([len(leaves) == tree.counts[N_LEAVES]]), leaves, "is one of too many leaves")
     _check_leaves(tree, leaves)
+    _check_features(tree, leaves)
     _check_sizes(tree, internal)
     _check_boxes(tree, internal)
     if has_moments(tree):
@@ -98,9 +100,11 @@ def _live_nodes(tree: Tree) -> NDArray[np.int64]:
         _require(tree.nodes[free, LEFT] == NONE, free, "is free but has children")
         listed: list[int] = []
         node = int(tree.counts[head])
-        while node != NONE and len(listed) <= len(free):
+        while 0 <= node < len(tree.nodes) and len(listed) <= len(free):
             listed.append(node)
             node = int(tree.nodes[node, PARENT])
+        if node != NONE:
+            _fail(node, "is listed as free but does not exist, or is listed twice")
         _require(np.isin(listed, free), np.array(listed), "is in use but listed as free")
         _require(np.isin(free, listed), free, "is free but not listed")
         live.append(kind[tree.nodes[kind, SIZE] > 0])
@@ -141,6 +145,8 @@ def _check_leaves(tree: Tree, leaves: NDArray[np.int64]) -> None:
         smallest[leaves] == tree.nodes[leaves, FIRST], leaves, "does not begin its list of ids"
     )
     after = tree.ids[:n_points, NEXT]
+    _require((after >= NONE) & (after < n_points), leaf_of, "has a list of ids that leads nowhere")
+    _require(_ends(after), leaf_of, "has a list of ids without an end")
     has_next = after != NONE
     same = leaf_of[after[has_next]] == leaf_of[has_next]
     _require(same, leaf_of[has_next], "has a list of ids that leaves it")
@@ -149,6 +155,15 @@ def _check_leaves(tree: Tree, leaves: NDArray[np.int64]) -> None:
     starts = np.bincount(after[has_next], minlength=n_points) == 0
     begins = np.flatnonzero(starts)
     _require(tree.nodes[leaf_of[begins], FIRST] == begins, leaf_of[begins], "has two lists of ids")
+
+
+def _ends(after: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Whether one comes to an end from each id, going on as `after` says: by doubling steps."""
+    steps = np.append(after, NONE)  # from NONE one stays there
+    for _ in range(len(after).bit_length()):
+        steps = steps[steps]
+    ends: NDArray[np.bool_] = steps[:-1] == NONE
+    return ends
 
 
 def _check_sizes(tree: Tree, internal: NDArray[np.int64]) -> None:
@@ -170,8 +185,19 @@ def _check_boxes(tree: Tree, internal: NDArray[np.int64]) -> None:
         _require(exact, part, "has a box that is not the union of its children's")
 
 
+def _check_features(tree: Tree, leaves: NDArray[np.int64]) -> None:
+    """What leaves hold is finite, and boxes are not inside out."""
+    for start, stop in chunks(tree.points[: len(leaves)]):
+        part = leaves[start:stop]
+        lower, upper = _corner(tree, part, 0), _corner(tree, part, 1)
+        fine = (np.isfinite(lower) & np.isfinite(upper) & (lower <= upper)).all(axis=1)
+        _require(np.asarray(fine), part, "has features that are not finite, or out of order")
+
+
 def _check_moments(tree: Tree, internal: NDArray[np.int64]) -> None:
     """Means and scatters follow from the children's, up to the rounding of float32 means."""
+    linkages = tree.moments[internal // 2, LINKAGE]
+    _require(np.isfinite(linkages) & (linkages >= 0), internal, "has no linkage")
     for start, stop in chunks(tree.boxes[: len(internal), 0]):
         part = internal[start:stop]
         left, right = tree.nodes[part, LEFT], tree.nodes[part, RIGHT]
@@ -203,7 +229,7 @@ def _scatter(tree: Tree, nodes: NDArray[np.integer]) -> NDArray[np.float64]:
     return scatter
 
 
-def _corner(tree: Tree, nodes: NDArray[np.int32], side: int) -> NDArray[np.float32]:
+def _corner(tree: Tree, nodes: NDArray[np.integer], side: int) -> NDArray[np.float32]:
     corners = np.empty((len(nodes), tree.points.shape[1]), np.float32)
     is_point = nodes % 2 == 0
     corners[is_point] = tree.points[nodes[is_point] // 2]

@@ -3,3 +3,7 @@
 
 class InvariantError(AssertionError):
     """A tree is not what it should be: the message names the node at fault."""
+
+
+class CorruptFileError(ValueError):
+    """A file is not what was saved: the message says which part of it is damaged."""

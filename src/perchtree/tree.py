@@ -3,6 +3,7 @@
 import itertools
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from . import _arrays
 from ._kernels import modes
 from ._kernels.nearest import points_of_leaves
 from ._kernels.schema import (
+    MAX_LEAVES,
     MAX_POINTS,
     NEAR,
     AStar,
@@ -23,6 +25,8 @@ from ._kernels.schema import (
 )
 from ._validate import as_choice, as_count, as_rows, chunks
 from .checks import check_collapsed, check_tree
+from .errors import CorruptFileError, InvariantError
+from .files.trees import TreeFile, read_tree, write_tree
 from .reading import ReadableTree
 from .refining import Refinement
 from .search import batch
@@ -352,6 +356,78 @@ class ClusterTree(ReadableTree):
                 points_of_leaves(tree, leaves, distances, ids[start:stop], squared[start:stop])
         return ids, np.sqrt(squared[:, :, NEAR])
 
+    # Files
+
+    def save(self, path: str | Path) -> None:
+        """Save the tree to one file, from which `load` makes the same tree.
+
+        It is written aside and put in place when whole: a crash or a full disk leaves the old
+        file as it was.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> from perchtree import ClusterTree
+        >>> tree = ClusterTree(n_features=1)
+        >>> _ = tree.insert([[0], [1], [10]])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder) / "tree.perch"
+        ...     tree.save(path)
+        ...     ClusterTree.load(path).n_points
+        3
+        """
+        with self._lock:
+            write_tree(path, {"kind": "tree", "settings": self._settings()}, self._tree, {})
+
+    @classmethod
+    def load(cls, path: str | Path, *, mmap: bool = False) -> Self:
+        """Load a tree that `save` has written; it goes on as if it had never been saved.
+
+        Parameters
+        ----------
+        path : path
+            A file of a tree, or of an estimator: then its tree is loaded.
+        mmap : bool
+            Open a large tree at once: only the header and all sizes are verified, and features
+            are read when they are needed. `check_file` verifies the rest.
+
+        Raises
+        ------
+        CorruptFileError
+            If the file is damaged; the message says which part. Without `mmap` every bit is
+            compared with a checksum and every invariant of the tree is checked.
+        """
+        return cls._from_file(path, read_tree(path, mmap=mmap), verify=not mmap)
+
+    @classmethod
+    def _from_file(cls, path: str | Path, file: TreeFile, *, verify: bool) -> Self:
+        try:
+            tree = cls(**file.meta["settings"])
+            if tree._tree.boxes.shape[1:] != file.tree.boxes.shape[1:]:
+                raise ValueError
+            if not np.array_equal(tree._tree.counts[MAX_LEAVES], file.tree.counts[MAX_LEAVES]):
+                raise ValueError
+        except (KeyError, TypeError, ValueError):
+            raise CorruptFileError(f"{path} has settings that do not fit its tree") from None
+        tree._tree = file.tree
+        tree._start()
+        if verify:
+            try:
+                tree.check()
+            except InvariantError as error:
+                raise CorruptFileError(f"{path} holds a broken tree: {error}") from None
+        return tree
+
+    def _settings(self) -> dict[str, Any]:
+        return {name: vars(self)[name] for name in ("n_features", *_SETTINGS)}
+
+    def estimate_memory(self, n_points: int) -> int:
+        """About how many bytes the tree will take with so many points in all.
+
+        Copies take less than is estimated here. In collapsed mode only ids go on growing.
+        """
+        return _arrays.estimate_bytes(self._tree, n_points)
+
     # The object itself
 
     def check(self) -> None:
@@ -376,8 +452,7 @@ class ClusterTree(ReadableTree):
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
-            state = {name: vars(self)[name] for name in ("n_features", *_SETTINGS)}
-            return state | {"_tree": _arrays.copied(self._tree), "_format": _FORMAT}
+            return self._settings() | {"_tree": _arrays.copied(self._tree), "_format": _FORMAT}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         if state.pop("_format", None) != _FORMAT:
@@ -414,3 +489,11 @@ def _progress(total: int, verbose: bool) -> Any:
     else:
         from tqdm import tqdm  # tqdm.auto complains in notebooks without widgets
     return tqdm(total=total, unit="point", unit_scale=True, disable=not verbose)
+
+
+def check_file(path: str | Path) -> None:
+    """Verify a file of a tree or an estimator in full: checksums, sizes, every invariant.
+
+    Raises CorruptFileError, which says which part is damaged.
+    """
+    ClusterTree.load(path)

@@ -1,0 +1,130 @@
+"""A tree as a file: its arrays, its settings, and columns of the user's that travel with it."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._arrays import trimmed
+from .._kernels.schema import (
+    BOX_ROWS,
+    COUNTS,
+    ID_COLUMNS,
+    MAX_POINTS,
+    MOMENTS,
+    N_POINTS,
+    NODE_COLUMNS,
+    POINT_ROWS,
+    Tree,
+)
+from ..errors import CorruptFileError
+from . import container
+
+_TREE = "tree."
+_BYTES, _ENDS = ".bytes", ".ends"
+
+_COLUMNS = {"i": "<i8", "u": "<i8", "b": "<i8", "f": "<f8"}
+
+Column = Sequence[str] | NDArray[Any]
+
+
+class TreeFile(NamedTuple):
+    """What is in a file."""
+
+    meta: dict[str, Any]
+    tree: Tree
+    columns: dict[str, Column]
+
+
+def write_tree(
+    path: str | Path, meta: dict[str, Any], tree: Tree, columns: Mapping[str, Column]
+) -> None:
+    """Save a tree, settings that JSON can hold, and columns of numbers or texts."""
+    arrays: dict[str, NDArray[Any]] = {
+        _TREE + name: array for name, array in trimmed(tree)._asdict().items()
+    }
+    for name, column in columns.items():
+        arrays.update(_packed(name, column))
+    container.write(Path(path), meta, arrays)
+
+
+def read_tree(path: str | Path, *, mmap: bool = False) -> TreeFile:
+    """Read it again. With `mmap` only header and sizes are verified, and nothing is read yet."""
+    reader = container.Reader(Path(path))
+    fields = {}
+    for name in Tree._fields:
+        if _TREE + name not in reader.names:
+            raise CorruptFileError(f"{path} has no array {name!r}: it is not a tree")
+        # Counters are few, and trusted by everything else.
+        array = reader.read(_TREE + name, mmap=mmap and name != "counts")
+        fields[name] = array.astype(array.dtype.newbyteorder("="), copy=False)
+    tree = Tree(**fields)
+    try:
+        _check_shapes(tree)
+    except ValueError as error:
+        raise CorruptFileError(f"{path} holds no tree: {error}") from None
+    columns = {
+        name: _unpacked(reader, name)
+        for name in dict.fromkeys(
+            part.removesuffix(_BYTES).removesuffix(_ENDS)
+            for part in reader.names
+            if not part.startswith(_TREE)
+        )
+    }
+    return TreeFile(reader.meta, tree, columns)
+
+
+def _check_shapes(tree: Tree) -> None:
+    """What must hold before any entry of an array is used as a place in another."""
+    counts = tree.counts
+    if counts.shape != (COUNTS,) or counts.dtype != np.int64:
+        raise ValueError("counters are missing")
+    n_points, points, boxes = counts[[N_POINTS, POINT_ROWS, BOX_ROWS]].tolist()
+    if not (0 <= n_points <= MAX_POINTS and 0 <= points <= MAX_POINTS and 0 <= boxes <= MAX_POINTS):
+        raise ValueError("counters are out of range")
+    d = tree.points.shape[-1] if tree.points.ndim else 0
+    with_moments = tree.boxes.ndim == 3 and tree.boxes.shape[1] == 3
+    expected = {
+        "nodes": ((2 * max(points, boxes), NODE_COLUMNS), np.int32),
+        "points": ((points, d), np.float32),
+        "boxes": ((boxes, 3 if with_moments else 2, d), np.float32),
+        "moments": ((boxes if with_moments else 0, MOMENTS), np.float64),
+        "origin": ((d,), np.float32),
+        "ids": ((n_points, ID_COLUMNS), np.int32),
+    }
+    for name, (shape, dtype) in expected.items():
+        array = getattr(tree, name)
+        if array.shape != shape or array.dtype != dtype:
+            raise ValueError(f"{name!r} has another shape or type than it should have")
+
+
+def _packed(name: str, column: Column) -> dict[str, NDArray[Any]]:
+    """Numbers as they are; texts as one string of bytes and where each ends."""
+    if isinstance(column, np.ndarray) and column.dtype.kind in _COLUMNS:
+        return {name: column.astype(_COLUMNS[column.dtype.kind])}
+    texts = [str(text).encode() for text in column]
+    return {
+        name + _BYTES: np.frombuffer(b"".join(texts), np.uint8),
+        name + _ENDS: np.cumsum([len(text) for text in texts], dtype=np.int64),
+    }
+
+
+def _unpacked(reader: container.Reader, name: str) -> Column:
+    if name in reader.names:
+        return reader.read(name)
+    try:
+        whole = reader.read(name + _BYTES).tobytes()
+        ends = reader.read(name + _ENDS)
+    except KeyError:
+        raise CorruptFileError(f"{reader.path} has half of a column of texts: {name!r}") from None
+    starts = np.concatenate([[0], ends[:-1]]) if len(ends) else ends
+    last = int(ends[-1]) if len(ends) else 0
+    if ends.ndim != 1 or (starts > ends).any() or last != len(whole) or (ends < 0).any():
+        raise CorruptFileError(f"{reader.path} has texts without an end: {name!r}")
+    try:
+        pairs = zip(starts.tolist(), ends.tolist(), strict=True)
+        return [whole[start:end].decode() for start, end in pairs]
+    except UnicodeDecodeError:
+        raise CorruptFileError(f"{reader.path} has texts that are no texts: {name!r}") from None

@@ -1,0 +1,64 @@
+"""The caller's own ids for points: strings or whole numbers, each once."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Key = str | int
+
+
+class Keys:
+    """Keys in the order of the points."""
+
+    def __init__(self, keys: Iterable[Key] = ()) -> None:
+        self._keys: list[Key] = list(keys)
+        self._places = {key: place for place, key in enumerate(self._keys)}
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def checked(self, keys: Any, n_rows: int) -> list[Key]:
+        """New keys for so many rows, not added yet; ValueError if one cannot be used."""
+        new = _as_list(keys)
+        if len(new) != n_rows:
+            raise ValueError(f"{len(new)} keys for {n_rows} rows")
+        kind = type(self._keys[0]) if self._keys else type(new[0])
+        seen: dict[Key, int] = {}
+        for row, key in enumerate(new):
+            if type(key) is not kind or kind not in (str, int):
+                raise ValueError(
+                    f"keys must be all strings or all whole numbers: row {row} has {key!r}"
+                )
+            if key in self._places or key in seen:
+                raise ValueError(f"keys must be unique: row {row} has {key!r} again")
+            if kind is int and not -(2**63) <= int(key) < 2**63:
+                raise ValueError(f"keys must fit 64 bits: row {row} has {key!r}")
+            seen[key] = row
+        return new
+
+    def add(self, keys: Sequence[Key]) -> None:
+        for key in keys:
+            self._places[key] = len(self._keys)
+            self._keys.append(key)
+
+    def places(self, keys: Any) -> NDArray[np.int64]:
+        """The points that have these keys."""
+        try:
+            return np.array([self._places[key] for key in _as_list(keys)], np.int64)
+        except KeyError as error:
+            raise ValueError(f"there is no point with the key {error.args[0]!r}") from None
+
+    def as_array(self) -> NDArray[Any]:
+        """As int64, or as str objects."""
+        if self._keys and isinstance(self._keys[0], int):
+            return np.array(self._keys, np.int64)
+        return np.array(self._keys, object)
+
+
+def _as_list(keys: Any) -> list[Any]:
+    if isinstance(keys, str | bytes) or not hasattr(keys, "__len__"):
+        raise ValueError(f"keys must be a list or an array, got {keys!r}")
+    values = np.asarray(keys).tolist() if hasattr(keys, "dtype") else list(keys)
+    return [value.item() if isinstance(value, np.generic) else value for value in values]
