@@ -50,7 +50,10 @@ def check_tree(tree: Tree) -> None:
     _check_sizes(tree, internal)
     _check_boxes(tree, internal)
     if has_moments(tree):
-        _check_moments(tree, internal)
+        within = _scatter(tree, leaves)
+        _require(np.isfinite(within) & (within >= 0), leaves, "has no scatter")
+        with np.errstate(invalid="ignore", over="ignore"):  # comparisons tell
+            _check_moments(tree, internal)
 
 
 def _require(holds: NDArray[np.bool_], nodes: NDArray[np.integer], what: str) -> None:
@@ -68,7 +71,7 @@ def _check_links(tree: Tree) -> NDArray[np.int64]:
     all_nodes = _live_nodes(tree)
     exists = np.zeros(len(nodes) + 1, bool)  # the last entry is for NONE
     exists[all_nodes] = True
-    if not exists[root]:
+    if not (0 <= root < len(nodes) and exists[root]):
         _fail(root, "is the root but does not exist")
     if nodes[root, PARENT] != NONE:
         _fail(root, "is the root but has a parent")
@@ -196,6 +199,9 @@ def _check_features(tree: Tree, leaves: NDArray[np.int64]) -> None:
 
 def _check_moments(tree: Tree, internal: NDArray[np.int64]) -> None:
     """Means and scatters follow from the children's, up to the rounding of float32 means."""
+    root = np.array([tree.counts[ROOT]])
+    inside = (_corner(tree, root, 0) <= tree.origin) & (tree.origin <= _corner(tree, root, 1))
+    _require(np.asarray(inside.all(axis=1)), root, "is the root but does not hold the origin")
     linkages = tree.moments[internal // 2, LINKAGE]
     _require(np.isfinite(linkages) & (linkages >= 0), internal, "has no linkage")
     for start, stop in chunks(tree.boxes[: len(internal), 0]):

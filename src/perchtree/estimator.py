@@ -372,14 +372,13 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             model.n_features_in_ = tree.n_features
             if file.meta["feature_names"]:
                 model.feature_names_in_ = np.array(file.meta["feature_names"], object)
-            keys = file.columns.get("keys", [])
-            model._keys = Keys(keys.tolist() if isinstance(keys, np.ndarray) else keys)
+            model._keys = Keys()
+            if "keys" in file.columns:
+                model._keys.add(model._keys.checked(file.columns["keys"], tree.n_points))
             labels: Any = file.columns.get("labels")
             model._tracker = Tracker.restored(file.meta["tracker"], labels)
         except (KeyError, TypeError, ValueError, AttributeError):
             raise CorruptFileError(f"{path} has an estimator that makes no sense") from None
-        if len(model._keys) not in (0, tree.n_points):
-            raise CorruptFileError(f"{path} has another number of keys than of points")
         return model
 
 

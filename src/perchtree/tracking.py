@@ -78,6 +78,8 @@ class Tracker:
         size = None if tracker.state is None else tracker.state[0]
         if (None if labels is None else labels.shape) != (None if size is None else (size,)):
             raise ValueError("labels for another number of points")
+        if labels is not None and (labels.dtype != np.int64 or labels.max() >= tracker.next_id):
+            raise ValueError("labels that were never given")
         return tracker
 
 

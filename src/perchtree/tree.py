@@ -402,12 +402,15 @@ class ClusterTree(ReadableTree):
     @classmethod
     def _from_file(cls, path: str | Path, file: TreeFile, *, verify: bool) -> Self:
         try:
-            tree = cls(**file.meta["settings"])
+            settings = dict(file.meta["settings"])
+            if settings["n_features"] != file.tree.points.shape[1]:
+                raise ValueError
+            tree = cls(**settings)
             if tree._tree.boxes.shape[1:] != file.tree.boxes.shape[1:]:
                 raise ValueError
-            if not np.array_equal(tree._tree.counts[MAX_LEAVES], file.tree.counts[MAX_LEAVES]):
+            if tree._tree.counts[MAX_LEAVES] != file.tree.counts[MAX_LEAVES]:
                 raise ValueError
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, MemoryError):
             raise CorruptFileError(f"{path} has settings that do not fit its tree") from None
         tree._tree = file.tree
         tree._start()

@@ -60,8 +60,11 @@ class Part(NamedTuple):
 
 def write(path: Path, meta: dict[str, Any], arrays: Arrays) -> None:
     """Write a file aside and put it in place when it is whole and on the disk."""
-    with _replacing(path) as file:
-        _write_all(file, meta, arrays)
+    try:
+        with _replacing(path) as file:
+            _write_all(file, meta, arrays)
+    except OSError as error:  # say which file, not which one aside
+        raise OSError(error.errno, f"cannot save: {error.strerror}", str(path)) from None
 
 
 @contextlib.contextmanager

@@ -1,0 +1,362 @@
+"""Files: the same tree again, or a clear error; and a crash never costs the old file."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numba.core import config
+
+from perchtree import ClusterTree, CorruptFileError, Perch, check_file
+from perchtree.files import container
+from perchtree.files.trees import read_tree, write_tree
+from strategies import grids
+
+FROZEN = Path(__file__).parent.parent / "files"
+MODES = [
+    {},
+    {"linkage": "average"},
+    {"max_leaves": 7},
+    {"linkage": "ward", "max_leaves": 9, "search": "beam"},
+]
+
+
+def small_points(n=30):
+    rng = np.random.default_rng(0)
+    return rng.integers(0, 20, (n, 2)).astype(float)
+
+
+def small_tree(**mode):
+    tree = ClusterTree(2, **mode)
+    tree.insert(small_points())
+    return tree
+
+
+def same(a, b):
+    return np.array_equal(a.children, b.children) and a.stats == b.stats and repr(a) == repr(b)
+
+
+@pytest.mark.parametrize("mmap", [False, True])
+@pytest.mark.parametrize("mode", MODES)
+@given(X=grids(min_points=2, max_points=30), cut=st.integers(0, 30))
+@settings(
+    max_examples=max(5, settings.default.max_examples // 20),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+def test_a_loaded_tree_goes_on_as_if_never_saved(tmp_path, mode, mmap, X, cut):
+    tree = ClusterTree(X.shape[1], **mode)
+    if len(X[:cut]):
+        tree.insert(X[:cut])
+    path = tmp_path / "tree.perch"
+    tree.save(path)
+    check_file(path)
+    loaded = ClusterTree.load(path, mmap=mmap)
+    for each in (tree, loaded):
+        if len(X[cut:]):
+            each.insert(X[cut:])
+    loaded.check()
+    assert same(loaded, tree)
+
+
+def test_mmap_leaves_the_file_alone(tmp_path):
+    path = tmp_path / "tree.perch"
+    small_tree(max_leaves=7).save(path)
+    before = path.read_bytes()
+    tree = ClusterTree.load(path, mmap=True)
+    tree.insert(small_points(200)[30:])
+    assert path.read_bytes() == before
+
+
+def test_saving_over_itself_while_mapped(tmp_path):
+    path = tmp_path / "tree.perch"
+    small_tree().save(path)
+    tree = ClusterTree.load(path, mmap=True)
+    tree.insert([[5.5, 5.5]])
+    tree.save(path)
+    assert same(ClusterTree.load(path), tree)
+
+
+@pytest.mark.parametrize("make", [small_tree, lambda: small_tree(linkage="ward", max_leaves=9)])
+def test_every_flipped_bit_is_found(tmp_path, make):
+    path = tmp_path / "tree.perch"
+    make().save(path)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
+    step = 7 if config.DISABLE_JIT else 1
+    for place in range(0, len(whole), step):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << rng.integers(8)
+        path.write_bytes(damaged)
+        with pytest.raises(CorruptFileError, match=r"tree\.perch"):
+            ClusterTree.load(path)
+
+
+def test_every_truncation_is_found(tmp_path):
+    path = tmp_path / "tree.perch"
+    small_tree().save(path)
+    whole = path.read_bytes()
+    for length in range(0, len(whole), 3):
+        path.write_bytes(whole[:length])
+        for mmap in (False, True):
+            with pytest.raises(CorruptFileError):
+                ClusterTree.load(path, mmap=mmap)
+    path.write_bytes(whole + b"\0")
+    with pytest.raises(CorruptFileError, match="longer than it should be"):
+        ClusterTree.load(path)
+
+
+def test_the_damaged_part_is_named(tmp_path):
+    path = tmp_path / "tree.perch"
+    small_tree().save(path)
+    whole = bytearray(path.read_bytes())
+    whole[-70] ^= 1
+    path.write_bytes(whole)
+    with pytest.raises(CorruptFileError, match=r"'tree\.\w+' does not match its checksum"):
+        ClusterTree.load(path)
+    path.write_text("something else")
+    with pytest.raises(CorruptFileError, match="is not a perchtree file"):
+        ClusterTree.load(path)
+    with pytest.raises(FileNotFoundError):
+        ClusterTree.load(tmp_path / "nothing.perch")
+
+
+@pytest.mark.parametrize("mode", MODES)
+@given(data=st.data())
+@settings(
+    max_examples=max(15, settings.default.max_examples // 2),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+def test_altered_arrays_with_right_checksums(tmp_path, mode, data):
+    """Someone else's file: either refused, or a tree that works. No crash, no hang."""
+    path = tmp_path / "altered.perch"
+    file = tree_file(tmp_path, mode)
+    arrays = {name: array.copy() for name, array in file.tree._asdict().items()}
+    for _ in range(data.draw(st.integers(1, 3))):
+        name = data.draw(st.sampled_from(sorted(name for name in arrays if arrays[name].size)))
+        flat = arrays[name].reshape(-1)
+        place = data.draw(st.integers(0, len(flat) - 1))
+        if flat.dtype.kind == "i":
+            near = [max(-(2**31), min(int(flat[place]) + by, 2**31 - 1)) for by in (-1, 1, 2)]
+            far = [-2, -1, 0, 1, 50, 2**31 - 1, -(2**31)]
+            flat[place] = data.draw(st.sampled_from(near + far))
+        else:
+            flat[place] = data.draw(st.sampled_from([np.nan, np.inf, -1.0, 0.0, 1e30, 7.5]))
+    write_tree(path, file.meta, file.tree._replace(**arrays), {})
+    try:
+        tree = ClusterTree.load(path)
+    except CorruptFileError:
+        return
+    tree.check()
+    tree.insert(small_points(10) + 0.5)
+    tree.check()
+    tree.nearest(small_points(3))
+    tree.cut(1)
+
+
+def tree_file(tmp_path, mode):
+    path = tmp_path / f"{sorted(mode.items())}.perch".replace("/", "")
+    if not path.exists():
+        small_tree(**mode).save(path)
+    return read_tree(path)
+
+
+def test_headers_that_make_no_sense(tmp_path):
+    path = tmp_path / "tree.perch"
+    tree = small_tree()
+    file = tree_file(tmp_path, {})
+    for meta in ({}, {"settings": 3}, {"settings": {"n_features": 10**12}}, {"settings": {}}):
+        write_tree(path, meta, file.tree, {})
+        with pytest.raises(CorruptFileError, match="settings"):
+            ClusterTree.load(path)
+    huge = file.tree._replace(points=np.zeros((5, 2), np.float32))
+    write_tree(path, file.meta, huge, {})
+    with pytest.raises(CorruptFileError, match="'points' has another shape"):
+        ClusterTree.load(path)
+    container.write(path, {}, {"something": np.arange(3)})
+    with pytest.raises(CorruptFileError, match="has no array"):
+        ClusterTree.load(path)
+    assert tree.n_points == 30
+
+
+def test_declared_sizes_are_bounded_by_the_file(tmp_path, monkeypatch):
+    """A header may say anything: nothing is allocated before it is compared with the file."""
+    path = tmp_path / "tree.perch"
+    huge = container.Part("tree.points", "<f4", (2**40, 2**20), "00")
+    monkeypatch.setattr(container, "Part", lambda *_: huge)
+    container.write(path, {}, {"tree.points": np.zeros((1, 1), np.float32)})
+    monkeypatch.undo()
+    with pytest.raises(CorruptFileError, match="cut short"):
+        ClusterTree.load(path)
+
+
+def test_columns(tmp_path):
+    file = tree_file(tmp_path, {})
+    path = tmp_path / "columns.perch"
+    texts = ["", "zwölf", "a\0b", "<script>", "最後"]
+    columns = {"keys": np.arange(5), "texts": texts, "none": [], "weights": np.array([0.5, 1.5])}
+    write_tree(path, file.meta, file.tree, columns)
+    read = read_tree(path).columns
+    assert read["texts"] == texts
+    assert read["none"] == []
+    assert read["keys"].tolist() == [0, 1, 2, 3, 4]
+    assert read["weights"].tolist() == [0.5, 1.5]
+    for name, array in (
+        ("texts.ends", np.array([3, 1])),
+        ("texts.bytes", np.frombuffer(b"\xff\xff", np.uint8)),
+    ):
+        arrays = {f"tree.{field}": value for field, value in file.tree._asdict().items()}
+        arrays |= {"texts.ends": np.array([1, 2]), "texts.bytes": np.frombuffer(b"ab", np.uint8)}
+        container.write(path, file.meta, arrays | {name: array})
+        with pytest.raises(CorruptFileError, match="texts"):
+            read_tree(path)
+        del arrays[name]
+        container.write(path, file.meta, arrays)
+        with pytest.raises(CorruptFileError, match="half of a column"):
+            read_tree(path)
+
+
+@pytest.mark.parametrize("keys", [None, "strings", "numbers"])
+def test_estimators(tmp_path, keys):
+    X = small_points(60)
+    given = {None: None, "strings": [f"r{i}" for i in range(60)], "numbers": np.arange(60) * 7}[
+        keys
+    ]
+    model = Perch(n_clusters=np.int64(4), linkage="ward", metric="cosine")
+    part = None if given is None else given[:40]
+    model.partial_fit(X[:40] + 1, keys=part)
+    _ = model.labels_
+    path = tmp_path / "model.perch"
+    model.save(path)
+    check_file(path)
+    loaded = Perch.load(path)
+    assert loaded.get_params() == model.get_params()
+    for each in (model, loaded):
+        each.partial_fit(X[40:] + 1, keys=None if given is None else given[40:])
+    assert np.array_equal(loaded.labels_, model.labels_)
+    assert loaded.events_ == model.events_
+    assert same(loaded.tree_, model.tree_)
+    assert same(ClusterTree.load(path), ClusterTree.load(path, mmap=True))
+    if keys:
+        assert loaded.keys_.tolist() == model.keys_.tolist()
+    small_tree().save(path)
+    with pytest.raises(ValueError, match=r"use ClusterTree\.load"):
+        Perch.load(path)
+
+
+def test_estimators_that_make_no_sense(tmp_path):
+    path = tmp_path / "model.perch"
+    model = Perch(n_clusters=3).fit(small_points(), keys=range(30))
+    _ = model.labels_
+    model.save(path)
+    file = read_tree(path)
+    for meta, columns in (
+        (file.meta | {"parameters": {"k": 3}}, file.columns),
+        (file.meta | {"tracker": {}}, file.columns),
+        (file.meta, {"keys": np.arange(30), "labels": np.arange(7)}),
+        (file.meta, {"keys": np.arange(7), "labels": file.columns["labels"]}),
+    ):
+        write_tree(path, meta, file.tree, columns)
+        with pytest.raises(CorruptFileError, match=r"model\.perch"):
+            Perch.load(path)
+    with pytest.raises(ValueError, match="cannot be saved"):
+        model.set_params(verbose=[1]).save(path)
+
+
+def test_nothing_is_lost_when_saving_fails(tmp_path):
+    """A folder that is not there; one that cannot be written to; a full disk."""
+    path = tmp_path / "tree.perch"
+    tree = small_tree()
+    tree.save(path)
+    before = path.read_bytes()
+    for wrong in (tmp_path / "no" / "tree.perch", path / "tree.perch", Path("/proc/tree.perch")):
+        with pytest.raises(OSError, match=r"cannot save: .*tree\.perch") as error:
+            tree.save(wrong)
+        assert ".part" not in str(error.value)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) // 2, hard))
+    try:
+        with pytest.raises(OSError, match="cannot save"):
+            tree.save(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handler)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["tree.perch"]
+
+
+def test_permissions_and_links_stay(tmp_path):
+    real, link = tmp_path / "real.perch", tmp_path / "link.perch"
+    tree = small_tree()
+    tree.save(real)
+    mask = os.umask(0)
+    os.umask(mask)
+    assert real.stat().st_mode & 0o777 == 0o666 & ~mask
+    real.chmod(0o640)
+    link.symlink_to(real)
+    tree.insert([[1.5, 1.5]])
+    tree.save(link)
+    assert link.is_symlink()
+    assert real.stat().st_mode & 0o777 == 0o640
+    assert ClusterTree.load(real).n_points == 31
+
+
+KILLED = """
+import sys
+import numpy as np
+from perchtree import ClusterTree
+trees = []
+for seed in (1, 2):
+    tree = ClusterTree(40)
+    tree.insert(np.random.default_rng(seed).random((3000, 40)))
+    trees.append(tree)
+print("ready", flush=True)
+while True:
+    for tree in trees:
+        tree.save(sys.argv[1])
+"""
+
+
+@pytest.mark.jit
+def test_a_crash_while_saving_leaves_the_old_file_whole(tmp_path):
+    path = tmp_path / "tree.perch"
+    rng = np.random.default_rng(0)
+    for _ in range(8):
+        with subprocess.Popen(
+            [sys.executable, "-c", KILLED, str(path)], stdout=subprocess.PIPE
+        ) as process:
+            assert process.stdout.readline() == b"ready\n"
+            while not path.exists():
+                time.sleep(0.001)
+            time.sleep(rng.uniform(0, 0.05))
+            process.kill()
+        assert ClusterTree.load(path).n_points == 3000
+
+
+def test_frozen_files():
+    """Written by the release that introduced each format."""
+    tree = ClusterTree.load(FROZEN / "tree-format-1.perch")
+    assert same(tree, small_tree())
+    collapsed = ClusterTree.load(FROZEN / "collapsed-format-1.perch")
+    assert same(collapsed, small_tree(linkage="average", max_leaves=9))
+    model = Perch.load(FROZEN / "estimator-format-1.perch")
+    expected = frozen_estimator()
+    assert np.array_equal(model.labels_, expected.labels_)
+    assert model.keys_.tolist() == expected.keys_.tolist()
+    assert model.get_params() == expected.get_params()
+    assert model.events_ == expected.events_
+
+
+def frozen_estimator():
+    model = Perch(n_clusters=4)
+    for part in (slice(0, 20), slice(20, 30)):
+        model.partial_fit(small_points()[part], keys=[f"r{i}" for i in range(30)][part])
+        _ = model.labels_
+    return model
