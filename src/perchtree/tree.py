@@ -474,7 +474,12 @@ class ClusterTree(ReadableTree):
         return self.n_points
 
     def __repr__(self) -> str:
-        settings = "".join(f", {name}={vars(self)[name]!r}" for name in _SETTINGS)
+        defaults = type(self).__init__.__kwdefaults__
+        settings = "".join(
+            f", {name}={vars(self)[name]!r}"
+            for name in _SETTINGS
+            if vars(self)[name] != defaults[name]
+        )
         return (
             f"<ClusterTree(n_features={self.n_features}{settings}): "
             f"{self.n_points:,} points in {self.n_leaves:,} leaves>"

@@ -299,10 +299,10 @@ class TestReading:
 
     def test_repr(self):
         tree, _ = random_tree(30)
-        assert repr(tree) == (
-            "<ClusterTree(n_features=3, masking='published', balance='size', search='auto', "
-            "beam_width=120, max_leaves=None, n_jobs=None): 30 points in 30 leaves>"
-        )
+        assert repr(tree) == "<ClusterTree(n_features=3): 30 points in 30 leaves>"
+        tree = ClusterTree(2, linkage="ward", max_leaves=5)
+        expected = "<ClusterTree(n_features=2, linkage='ward', max_leaves=5): 0 points in 0 leaves>"
+        assert repr(tree) == expected
 
     def test_stats_count_inserts_only(self):
         tree, X = random_tree(30)
