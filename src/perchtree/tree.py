@@ -474,7 +474,7 @@ class ClusterTree(ReadableTree):
         return self.n_points
 
     def __repr__(self) -> str:
-        defaults = type(self).__init__.__kwdefaults__
+        defaults: dict[str, Any] = ClusterTree.__init__.__kwdefaults__ or {}
         settings = "".join(
             f", {name}={vars(self)[name]!r}"
             for name in _SETTINGS
