@@ -39,13 +39,11 @@ def build(X: NDArray[np.float32], n_clusters: int, **settings: Any) -> Outcome:
     return _outcome(tree, n_clusters, time.perf_counter() - start)
 
 
-def build_and_refine(
-    X: NDArray[np.float32], n_clusters: int, passes: int = 3, **settings: Any
-) -> Iterator[Outcome]:
+def build_and_refine(X: NDArray[np.float32], n_clusters: int, **settings: Any) -> Iterator[Outcome]:
     """The tree as it is after the inserts, and after a refinement; seconds add up."""
     outcome = build(X, n_clusters, **settings)
     yield outcome
     start = time.perf_counter()
-    grafts = outcome.tree.refine(passes)
+    grafts = outcome.tree.refine()
     seconds = outcome.seconds + time.perf_counter() - start
     yield _outcome(outcome.tree, n_clusters, seconds, grafts=grafts)

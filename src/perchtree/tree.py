@@ -249,9 +249,9 @@ class ClusterTree(ReadableTree):
 
     def refine(
         self,
-        passes: int = 3,
+        passes: int = 1,
         *,
-        neighbors: int = 15,
+        neighbors: int = 5,
         time_limit: float | None = None,
         verbose: bool = False,
     ) -> list[int]:
@@ -259,6 +259,9 @@ class ClusterTree(ReadableTree):
 
         An insert knows only the points before it. Here each leaf is compared with its nearest
         neighbours among all leaves, and so are the subtrees around both. Needs a linkage.
+
+        More passes and more neighbours bring the tree closer to what batch clustering would make
+        of the data: good for bad orders and hard data, not always purer (docs/quality.md).
 
         Parameters
         ----------
