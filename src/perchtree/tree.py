@@ -26,8 +26,8 @@ from ._kernels.schema import (
 from ._validate import as_choice, as_count, as_rows, chunks
 from .checks import check_collapsed, check_tree
 from .errors import CorruptFileError, InvariantError
+from .exporting import ExportableTree
 from .files.trees import TreeFile, read_tree, write_tree
-from .reading import ReadableTree
 from .refining import Refinement
 from .search import batch
 from .search.threads import count_jobs
@@ -44,7 +44,7 @@ _SETTINGS = (
 )  # fmt: skip
 
 
-class ClusterTree(ReadableTree):
+class ClusterTree(ExportableTree):
     """An online cluster tree: PERCH (Kobren, Monath, Krishnamurthy and McCallum, KDD 2017).
 
     A binary tree with the points at its leaves. Each new point goes beside its nearest

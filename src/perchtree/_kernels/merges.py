@@ -78,3 +78,16 @@ def find_tops(parents: Counts, joined: Bools, tops: Counts) -> None:
     for number in range(parents.shape[0] - 1, -1, -1):
         above = parents[number]
         tops[number] = tops[above] if above != NONE and joined[above] else number
+
+
+@entry_point
+def find_spans(children: Counts, sizes: Counts, starts: Counts, order: Counts) -> None:
+    """Put the points into the order of the tree; where those below each number start."""
+    n_points = children.shape[0] + 1
+    starts[2 * n_points - 2] = 0
+    for merge in range(children.shape[0] - 1, -1, -1):
+        left, right = children[merge, 0], children[merge, 1]
+        starts[left] = starts[n_points + merge]
+        starts[right] = starts[left] + sizes[left]
+    for point in range(n_points):
+        order[starts[point]] = point

@@ -59,17 +59,26 @@ class Part(NamedTuple):
 
 
 def write(path: Path, meta: dict[str, Any], arrays: Arrays) -> None:
-    """Write a file aside and put it in place when it is whole and on the disk."""
+    """Write a file; see `replacing`."""
+    with replacing(path) as file:
+        _write_all(file, meta, arrays)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file that takes the place of `path` once it is whole and on the disk.
+
+    If anything fails, what was there stays, and OSError names it.
+    """
     try:
-        with _replacing(path) as file:
-            _write_all(file, meta, arrays)
+        with _aside(path) as file:
+            yield file
     except OSError as error:  # say which file, not which one aside
         raise OSError(error.errno, f"cannot save: {error.strerror}", str(path)) from None
 
 
 @contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes the place of `path` once it is written; if anything fails, nothing does."""
+def _aside(path: Path) -> Iterator[BinaryIO]:
     path = path.resolve()  # a link stays a link
     descriptor, aside = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     try:
