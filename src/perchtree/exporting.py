@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ._validate import as_count
 from .exports.authors import authors_lines
@@ -14,6 +14,7 @@ from .exports.linkage import as_linkage
 from .exports.newick import as_newick
 from .exports.truncated import as_json, truncated
 from .files.container import replacing
+from .html.content import make_page
 from .reading import ReadableTree
 
 
@@ -100,9 +101,45 @@ class ExportableTree(ReadableTree):
         with replacing(Path(path)) as file:
             file.writelines(line.encode() for line in lines)
 
-    def _as_names(self, names: Sequence[object] | None) -> Sequence[object]:
+    def to_html(
+        self,
+        path: str | Path,
+        texts: Sequence[object] | None = None,
+        labels: ArrayLike | None = None,
+        *,
+        title: str = "Cluster tree",
+        max_leaves: int = 25_000,
+    ) -> None:
+        """Write one page on which a person can walk through the tree; a browser is all it needs.
+
+        Parameters
+        ----------
+        path : path
+        texts : sequence of n_points, optional
+            What each point is, to read and to search.
+        labels : array-like of n_points, optional
+            Classes, if there are any: boxes are coloured by them.
+        title : str
+        max_leaves : int
+            How many nodes without children are shown. Texts are shortened until the page has
+            less than 2 MB.
+        """
+        as_count("max_leaves", max_leaves)
+        if texts is not None:
+            texts = self._as_names(texts)
+        classes: Sequence[str] = []
+        numbers = None
+        if labels is not None:
+            names, numbers = np.unique(np.asarray(labels), return_inverse=True)
+            self._as_names(numbers)
+            classes = [str(name) for name in names.tolist()]
+        page = make_page(truncated(self.table, max_leaves), title, texts, numbers, classes)
+        with replacing(Path(path)) as file:
+            file.write(page.encode())
+
+    def _as_names(self, names: Any) -> Sequence[object]:
         if names is None:
             return range(self.n_points)
         if len(names) != self.n_points:
             raise ValueError(f"{len(names)} names for a tree of {self.n_points} points")
-        return names
+        return list(names)
