@@ -13,7 +13,6 @@ from ._kernels.schema import (
     ID_COLUMNS,
     MAX_LEAVES,
     MAX_POINTS,
-    MEAN,
     MOMENTS,
     N_POINTS,
     NODE_COLUMNS,
@@ -37,9 +36,9 @@ def empty_tree(n_features: int, max_leaves: int | None, *, with_moments: bool = 
     return Tree(
         nodes=np.empty((0, NODE_COLUMNS), np.int32),
         points=np.empty((0, n_features), np.float32),
-        boxes=np.empty((0, 3 if with_moments else 2, n_features), np.float32),
+        boxes=np.empty((0, 2, n_features), np.float32),
+        means=np.empty((0, n_features if with_moments else 0)),
         moments=np.empty((0, MOMENTS)),
-        origin=np.zeros(n_features, np.float32),
         ids=np.empty((0, ID_COLUMNS), np.int32),
         counts=counts,
     )
@@ -66,8 +65,8 @@ def trimmed(tree: Tree) -> Tree:
         nodes=tree.nodes[: 2 * max(points, boxes)],
         points=tree.points[:points],
         boxes=tree.boxes[:boxes],
+        means=tree.means[:boxes],
         moments=tree.moments[:boxes],
-        origin=tree.origin,
         ids=tree.ids[:n_points],
         counts=tree.counts,
     )
@@ -84,8 +83,8 @@ def _resized(tree: Tree, points: int, boxes: int, ids: int) -> Tree:
         nodes=_resize(tree.nodes, 2 * max(points, boxes), 2 * max(used_points, used_boxes)),
         points=_resize(tree.points, points, used_points),
         boxes=_resize(tree.boxes, boxes, used_boxes),
+        means=_resize(tree.means, boxes if has_moments(tree) else 0, used_boxes),
         moments=_resize(tree.moments, boxes if has_moments(tree) else 0, used_boxes),
-        origin=tree.origin,
         ids=_resize(tree.ids, ids, used_ids),
         counts=tree.counts,
     )
@@ -93,7 +92,7 @@ def _resized(tree: Tree, points: int, boxes: int, ids: int) -> Tree:
 
 def has_moments(tree: Tree) -> bool:
     """Whether means and scatters are kept: trees with a linkage do."""
-    return bool(tree.boxes.shape[1] > MEAN)
+    return bool(tree.means.shape[1] > 0)
 
 
 def estimate_bytes(tree: Tree, n_points: int) -> int:
@@ -102,7 +101,9 @@ def estimate_bytes(tree: Tree, n_points: int) -> int:
     points, boxes = min(n_points, most_points), min(n_points, most_boxes)
     n_features = tree.points.shape[1]
     of_point = 4 * n_features
-    of_box = of_point * tree.boxes.shape[1] + (8 * MOMENTS if has_moments(tree) else 0)
+    of_box = 2 * of_point
+    if has_moments(tree):
+        of_box += 8 * (n_features + MOMENTS)
     of_nodes = 2 * max(points, boxes) * 4 * NODE_COLUMNS
     return int(points * of_point + boxes * of_box + of_nodes + n_points * 4 * ID_COLUMNS)
 

@@ -18,7 +18,6 @@ from ._kernels.schema import (
     LEFT,
     LINKAGE,
     MAX_LEAVES,
-    MEAN,
     N_LEAVES,
     N_POINTS,
     NEXT,
@@ -198,10 +197,7 @@ def _check_features(tree: Tree, leaves: NDArray[np.int64]) -> None:
 
 
 def _check_moments(tree: Tree, internal: NDArray[np.int64]) -> None:
-    """Means and scatters follow from the children's, up to the rounding of float32 means."""
-    root = np.array([tree.counts[ROOT]])
-    inside = (_corner(tree, root, 0) <= tree.origin) & (tree.origin <= _corner(tree, root, 1))
-    _require(np.asarray(inside.all(axis=1)), root, "is the root but does not hold the origin")
+    """Means and scatters follow from the children's, up to rounding."""
     linkages = tree.moments[internal // 2, LINKAGE]
     _require(np.isfinite(linkages) & (linkages >= 0), internal, "has no linkage")
     for start, stop in chunks(tree.boxes[: len(internal), 0]):
@@ -210,12 +206,12 @@ def _check_moments(tree: Tree, internal: NDArray[np.int64]) -> None:
         size, other = (tree.nodes[side, SIZE].astype(float) for side in (left, right))
         gap = _mean(tree, right) - _mean(tree, left)
         mean = _mean(tree, left) + gap * (other / (size + other))[:, np.newaxis]
-        reach = np.abs(tree.boxes[part // 2, :MEAN] - tree.origin).max(axis=1)
-        exact = np.abs(mean - _mean(tree, part)) <= 1e-5 * reach
+        reach = np.abs(tree.boxes[part // 2]).max(axis=1).astype(float)
+        exact = np.abs(mean - _mean(tree, part)) <= 1e-12 * reach
         _require(exact.all(axis=1), part, "has a mean that is not that of its children")
         between = size * other / (size + other) * (gap**2).sum(axis=1)
         total = _scatter(tree, left) + _scatter(tree, right) + between
-        slack = 1e-4 * total + 1e-9 * (size + other) * (reach.astype(float) ** 2).sum(axis=1)
+        slack = 1e-9 * total + 1e-20 * (size + other) * (reach**2).sum(axis=1)
         exact = np.abs(total - _scatter(tree, part)) <= slack
         _require(exact, part, "has a scatter that does not follow from its children's")
 
@@ -223,8 +219,8 @@ def _check_moments(tree: Tree, internal: NDArray[np.int64]) -> None:
 def _mean(tree: Tree, nodes: NDArray[np.integer]) -> NDArray[np.float64]:
     means = np.empty((len(nodes), tree.points.shape[1]))
     is_point = nodes % 2 == 0
-    means[is_point] = tree.points[nodes[is_point] // 2] - tree.origin
-    means[~is_point] = tree.boxes[nodes[~is_point] // 2, MEAN]
+    means[is_point] = tree.points[nodes[is_point] // 2]
+    means[~is_point] = tree.means[nodes[~is_point] // 2]
     return means
 
 

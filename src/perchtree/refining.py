@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._kernels.schema import GRAFTS, LEAF, MEAN, N_POINTS, NODE, NONE, Queue, Tree
+from ._kernels.schema import GRAFTS, LEAF, N_POINTS, NODE, NONE, Queue, Tree
 from .search import batch
 
 _LEAVES_AT_ONCE = 1024
@@ -66,5 +66,5 @@ def _centres(tree: Tree, leaves: NDArray[np.int32]) -> NDArray[np.float32]:
     centres = np.empty((len(leaves), tree.points.shape[1]), np.float32)
     is_point = leaves % 2 == 0
     centres[is_point] = tree.points[leaves[is_point] // 2]
-    centres[~is_point] = tree.boxes[leaves[~is_point] // 2, MEAN] + tree.origin
+    centres[~is_point] = tree.means[leaves[~is_point] // 2]
     return centres

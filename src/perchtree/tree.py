@@ -409,7 +409,7 @@ class ClusterTree(ExportableTree):
             if settings["n_features"] != file.tree.points.shape[1]:
                 raise ValueError
             tree = cls(**settings)
-            if tree._tree.boxes.shape[1:] != file.tree.boxes.shape[1:]:
+            if _arrays.has_moments(tree._tree) != _arrays.has_moments(file.tree):
                 raise ValueError
             if tree._tree.counts[MAX_LEAVES] != file.tree.counts[MAX_LEAVES]:
                 raise ValueError

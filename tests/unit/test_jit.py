@@ -19,8 +19,8 @@ import numpy as np
 from perchtree._kernels.measure import measure_depths
 from perchtree._kernels.schema import Tree
 nodes = np.array([[1, -1, -1, 1, 0, 0], [-1, 0, 2, 2, -1, -1], [1, -1, -1, 1, 1, 1]], np.int32)
-tree = Tree(nodes, np.zeros((2, 1), "f"), np.zeros((1, 2, 1), "f"), np.zeros((0, 2)),
-            np.zeros(1, "f"), np.zeros((2, 2), np.int32), np.array([1, 2, 2, 1], np.int64))
+tree = Tree(nodes, np.zeros((2, 1), "f"), np.zeros((1, 2, 1), "f"), np.zeros((0, 0)),
+            np.zeros((0, 2)), np.zeros((2, 2), np.int32), np.array([1, 2, 2, 1], np.int64))
 depths = np.zeros(3, np.int32)
 measure_depths(tree, depths)
 print("depth", depths.max(), "hits", sum(measure_depths.stats.cache_hits.values()))

@@ -42,12 +42,15 @@ def move_ids(tree: Tree, leaf: int, to: int) -> None:
 @kernel
 def copy_box(tree: Tree, source: int, target: int) -> None:
     """Give a node the box of another, with all that is known of the points in it."""
-    for part in range(tree.boxes.shape[1]):
-        for j in range(tree.boxes.shape[2]):
-            tree.boxes[row_of(target), part, j] = tree.boxes[row_of(source), part, j]
+    old, new = row_of(source), row_of(target)
+    for j in range(tree.boxes.shape[2]):
+        tree.boxes[new, 0, j] = tree.boxes[old, 0, j]
+        tree.boxes[new, 1, j] = tree.boxes[old, 1, j]
     if tree.moments.shape[0] > 0:
+        for j in range(tree.means.shape[1]):
+            tree.means[new, j] = tree.means[old, j]
         for part in range(tree.moments.shape[1]):
-            tree.moments[row_of(target), part] = tree.moments[row_of(source), part]
+            tree.moments[new, part] = tree.moments[old, part]
 
 
 @kernel

@@ -42,14 +42,6 @@ def no_record(work: Any, new_leaf: int, collapsed: int) -> None:
 
 
 @kernel
-def place_first(tree: Tree, x: Floats) -> None:
-    """The first point of all is the root."""
-    for j in range(x.shape[0]):
-        tree.origin[j] = x[j]
-    tree.counts[ROOT] = make_leaf(tree, x)
-
-
-@kernel
 def copy_of(tree: Tree, found: Found, x: Floats) -> int:
     """The leaf that holds a copy of x already, or NONE, given what the search found."""
     if found.distances[0, FAR] > ZERO:
@@ -63,7 +55,7 @@ def insert_rows(tree: Tree, scratch: Scratch, rows: Floats) -> None:
     for row in range(rows.shape[0]):
         x = rows[row]
         if tree.counts[N_POINTS] == 0:
-            place_first(tree, x)
+            tree.counts[ROOT] = make_leaf(tree, x)
             continue
         search(tree, scratch.search, x)
         copy = copy_of(tree, found, x)

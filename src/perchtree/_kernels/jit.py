@@ -41,11 +41,6 @@ def inlined(function: F) -> F:
     return cast(F, _compile(function, inline="always"))
 
 
-def in_order(function: F) -> F:
-    """Compile a formula whose operations must stay in the order in which they are written."""
-    return cast(F, _compile(function, fastmath=False))
-
-
 def entry_point(function: F) -> F:
     """Compile a kernel that Python calls; the machine code is kept on disk between runs."""
     compiled: Any = kernel(function)

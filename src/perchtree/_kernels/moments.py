@@ -1,49 +1,21 @@
 """What is known of the points below a node beside their box: count, mean and scatter.
 
-Those of an internal node follow from its children's in O(d). They are merged, never subtracted,
-and means are kept relative to the first point: nothing cancels, however far from zero the data is.
+Those of an internal node follow from its children's in O(d). They are merged, never subtracted, in
+float64: nothing cancels, however far from zero the data is.
 """
 
 import numpy as np
 
-from .jit import in_order, inlined, kernel
-from .schema import LEFT, LINKAGE, MEAN, RIGHT, SCATTER, SIZE, Floats, Tree
+from .jit import kernel
+from .schema import LEFT, LINKAGE, RIGHT, SCATTER, SIZE, Tree
 from .walk import is_point, row_of
-
-_ZERO, _ONE = np.float32(0), np.float32(1)
-
-
-@inlined
-def centre(tree: Tree, node: int) -> Floats:
-    """A leaf's point, or the mean of a node less the origin: see `shift`."""
-    row = row_of(node)
-    return tree.points[row] if is_point(node) else tree.boxes[row, MEAN]
 
 
 @kernel
-def shift(node: int) -> np.float32:
-    """How many times the origin is still in what `centre` returns."""
-    return _ONE if is_point(node) else _ZERO
-
-
-# Operations in a given order: only sums over features may be taken in any, so that they are
-# vectorised. (Multiplied out, the differences below would be those of large numbers.)
-
-
-@in_order
-def relative(value: np.float32, times: np.float32, origin: np.float32) -> np.float32:
-    """A coordinate of a `centre` relative to the origin."""
-    return value - times * origin
-
-
-@in_order
-def difference(a: np.float32, b: np.float32) -> np.float32:
-    return a - b
-
-
-@in_order
-def towards(start: np.float32, share: np.float32, gap: np.float32) -> np.float32:
-    return start + share * gap
+def mean_at(tree: Tree, node: int, j: int) -> float:
+    """One coordinate of a node's mean; a leaf's point is its mean."""
+    row = row_of(node)
+    return np.float64(tree.points[row, j]) if is_point(node) else tree.means[row, j]
 
 
 @kernel
@@ -61,15 +33,11 @@ def stored_linkage(tree: Tree, node: int) -> float:
 @kernel
 def squared_gap(tree: Tree, a: int, b: int) -> float:
     """The squared distance between two means."""
-    a_centre, b_centre = centre(tree, a), centre(tree, b)
-    a_shift, b_shift = shift(a), shift(b)
-    origin = tree.origin
-    total = _ZERO
-    for j in range(origin.shape[0]):
-        a_value = relative(a_centre[j], a_shift, origin[j])
-        gap = difference(a_value, relative(b_centre[j], b_shift, origin[j]))
+    total = 0.0
+    for j in range(tree.points.shape[1]):
+        gap = mean_at(tree, a, j) - mean_at(tree, b, j)
         total += gap * gap
-    return np.float64(total)
+    return total
 
 
 @kernel
@@ -82,31 +50,25 @@ def ward_weight(size: float, other: float) -> float:
 def fit_mean(tree: Tree, node: int) -> float:
     """Make an internal node's mean that of its children's; the squared gap between those."""
     left, right = tree.nodes[node, LEFT], tree.nodes[node, RIGHT]
-    left_centre, right_centre = centre(tree, left), centre(tree, right)
-    left_shift, right_shift = shift(left), shift(right)
-    origin, mean = tree.origin, tree.boxes[row_of(node), MEAN]
-    share = np.float32(tree.nodes[right, SIZE] / tree.nodes[node, SIZE])
-    total = _ZERO
-    for j in range(origin.shape[0]):
-        start = relative(left_centre[j], left_shift, origin[j])
-        gap = difference(relative(right_centre[j], right_shift, origin[j]), start)
+    mean = tree.means[row_of(node)]
+    share = tree.nodes[right, SIZE] / tree.nodes[node, SIZE]
+    total = 0.0
+    for j in range(mean.shape[0]):
+        start = mean_at(tree, left, j)
+        gap = mean_at(tree, right, j) - start
         total += gap * gap
-        mean[j] = towards(start, share, gap)
-    return np.float64(total)
+        mean[j] = start + share * gap
+    return total
 
 
 @kernel
 def gap_to_union(tree: Tree, a: int, b: int, other: int) -> float:
     """The squared distance from the mean of what `a` and `b` hold to that of `other`."""
-    a_centre, b_centre, other_centre = centre(tree, a), centre(tree, b), centre(tree, other)
-    a_shift, b_shift, other_shift = shift(a), shift(b), shift(other)
-    origin = tree.origin
-    share = np.float32(tree.nodes[b, SIZE] / (tree.nodes[a, SIZE] + tree.nodes[b, SIZE]))
-    total = _ZERO
-    for j in range(origin.shape[0]):
-        start = relative(a_centre[j], a_shift, origin[j])
-        gap = difference(relative(b_centre[j], b_shift, origin[j]), start)
-        mean = towards(start, share, gap)
-        gap = difference(mean, relative(other_centre[j], other_shift, origin[j]))
+    share = tree.nodes[b, SIZE] / (tree.nodes[a, SIZE] + tree.nodes[b, SIZE])
+    total = 0.0
+    for j in range(tree.points.shape[1]):
+        start = mean_at(tree, a, j)
+        mean = start + share * (mean_at(tree, b, j) - start)
+        gap = mean - mean_at(tree, other, j)
         total += gap * gap
-    return np.float64(total)
+    return total

@@ -57,11 +57,7 @@ INTERCHANGES = 20
 GRAFTS = 21
 COUNTS = 22
 
-# Rows of each of `Tree.boxes` ...
-LOWER = 0
-UPPER = 1
-MEAN = 2
-# ... and columns of `Tree.moments`.
+# Columns of `Tree.moments`.
 SCATTER = 0
 LINKAGE = 1
 MOMENTS = 2
@@ -91,16 +87,16 @@ class Tree(NamedTuple):
 
     `points`: float32 (rows, d), the features of leaves, stored once.
 
-    `boxes`: float32 (rows, 2 or 3, d), what bounds the points below a node: its LOWER corner and
-    its UPPER corner. In a tree with a linkage also their MEAN, less `origin`.
+    `boxes`: float32 (rows, 2, d), what bounds the points below a node: lower corner `[row, 0]`,
+    upper corner `[row, 1]`.
 
-    `moments`: float64 (rows, 2), in a tree with a linkage; otherwise without rows:
+    `means`: float64 (rows, d), the means of those points, in a tree with a linkage; otherwise
+    without rows. (In float32 they would be too coarse for data far from zero.)
+
+    `moments`: float64 (rows, 2), likewise:
 
     - SCATTER: the sum of squared distances of the points below from their mean;
     - LINKAGE: between the two children.
-
-    `origin`: float32 (d,), the first point of all. Means are kept relative to it, so that they
-    are as accurate for data far from zero.
 
     `ids`: int32 (ids, 2), one row a point, with the columns
 
@@ -119,8 +115,8 @@ class Tree(NamedTuple):
     nodes: Ints
     points: Floats
     boxes: Floats
+    means: Doubles
     moments: Doubles
-    origin: Floats
     ids: Ints
     counts: Counts
 

@@ -85,13 +85,13 @@ def _check_shapes(tree: Tree) -> None:
     if not (0 <= n_points <= MAX_POINTS and 0 <= points <= MAX_POINTS and 0 <= boxes <= MAX_POINTS):
         raise ValueError("counters are out of range")
     d = tree.points.shape[-1] if tree.points.ndim else 0
-    with_moments = tree.boxes.ndim == 3 and tree.boxes.shape[1] == 3
+    with_moments = tree.means.ndim == 2 and tree.means.shape[1] > 0
     expected = {
         "nodes": ((2 * max(points, boxes), NODE_COLUMNS), np.int32),
         "points": ((points, d), np.float32),
-        "boxes": ((boxes, 3 if with_moments else 2, d), np.float32),
+        "boxes": ((boxes, 2, d), np.float32),
+        "means": ((boxes, d) if with_moments else (0, 0), np.float64),
         "moments": ((boxes if with_moments else 0, MOMENTS), np.float64),
-        "origin": ((d,), np.float32),
         "ids": ((n_points, ID_COLUMNS), np.int32),
     }
     for name, (shape, dtype) in expected.items():
