@@ -31,26 +31,31 @@ from ._kernels.schema import (
     Queue,
     Tree,
 )
-from ._validate import chunks
+from ._validate import MAX_NORM, chunks
 from .errors import InvariantError
 
 
 def check_tree(tree: Tree) -> None:
     """Raise InvariantError, naming the node at fault, unless every invariant holds."""
     if tree.counts[N_POINTS] == 0:
-        _require(np.array([tree.counts[ROOT] == NONE]), np.array([NONE]), "is the root of nothing")
+        nothing = tree.counts[[ROOT, FREE_POINT, FREE_BOX]] == NONE
+        _require(nothing, tree.counts[[ROOT, FREE_POINT, FREE_BOX]], "is in an empty tree")
+        unused = tree.counts[[N_LEAVES, POINT_ROWS, BOX_ROWS]] == 0
+        _require(unused, np.full(3, NONE), "is used in an empty tree")
         return
     live = _check_links(tree)
     internal = live[tree.nodes[live, LEFT] != NONE]
     leaves = live[tree.nodes[live, LEFT] == NONE]
     _require(np.array([len(leaves) == tree.counts[N_LEAVES]]), leaves, "is one of too many leaves")
     _check_leaves(tree, leaves)
+    _check_rows(tree, leaves)
     _check_features(tree, leaves)
     _check_sizes(tree, internal)
     _check_boxes(tree, internal)
     if has_moments(tree):
-        within = _scatter(tree, leaves)
+        within, means = _scatter(tree, leaves), _mean(tree, leaves)
         _require(np.isfinite(within) & (within >= 0), leaves, "has no scatter")
+        _require(np.asarray(np.isfinite(means).all(axis=1)), leaves, "has no mean")
         with np.errstate(invalid="ignore", over="ignore"):  # comparisons tell
             _check_moments(tree, internal)
 
@@ -131,6 +136,22 @@ def check_collapsed(tree: Tree, queue: Queue, key: Callable[[Tree, int], int]) -
     _require(holds, pairs, "can be collapsed but is not queued")
 
 
+def _check_rows(tree: Tree, leaves: NDArray[np.int64]) -> None:
+    """There are as many rows of points as leaves, at least: searches count on it.
+
+    Without collapsing, leaves are points, and row r is the r-th that was made.
+    """
+    root = np.array([tree.counts[ROOT]])
+    enough = tree.counts[POINT_ROWS] >= tree.counts[N_LEAVES]
+    _require(np.array([enough]), root, "is the root of more leaves than there were points")
+    if tree.counts[MAX_LEAVES] == NONE:
+        no_more = tree.counts[POINT_ROWS] == tree.counts[N_LEAVES]
+        _require(np.array([no_more]), root, "is the root of a tree with unused points")
+        _require(leaves % 2 == 0, leaves, "is a leaf without a point")
+        first = tree.nodes[np.sort(leaves), FIRST]
+        _require(np.diff(first, prepend=NONE) > 0, np.sort(leaves), "comes before an older leaf")
+
+
 def _check_leaves(tree: Tree, leaves: NDArray[np.int64]) -> None:
     """Every id is in exactly one leaf, in a list that begins with its smallest."""
     n_points = int(tree.counts[N_POINTS])
@@ -192,8 +213,12 @@ def _check_features(tree: Tree, leaves: NDArray[np.int64]) -> None:
     for start, stop in chunks(tree.points[: len(leaves)]):
         part = leaves[start:stop]
         lower, upper = _corner(tree, part, 0), _corner(tree, part, 1)
-        fine = (np.isfinite(lower) & np.isfinite(upper) & (lower <= upper)).all(axis=1)
-        _require(np.asarray(fine), part, "has features that are not finite, or out of order")
+        # Boxes, too, are made of points, so no corner has a larger coordinate than they may.
+        within = (lower >= -MAX_NORM) & (upper <= MAX_NORM) & (lower <= upper)
+        fine = within.all(axis=1)
+        if tree.counts[MAX_LEAVES] == NONE:
+            fine &= (lower.astype(float) ** 2).sum(axis=1) <= 1.001 * MAX_NORM**2
+        _require(np.asarray(fine), part, "has features out of range, or out of order")
 
 
 def _check_moments(tree: Tree, internal: NDArray[np.int64]) -> None:

@@ -9,14 +9,17 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._validate import as_choice, as_count
+from ._validate import as_choice, as_count, as_rows
 from .errors import CorruptFileError
 from .exemplars import find_exemplars
 from .files.trees import read_tree, write_tree
 from .keys import Keys
+from .search.threads import count_jobs
 from .tracking import Event, Tracker
 from .tree import ClusterTree
 
+_METRICS = ("euclidean", "cosine")
+_ABOUT_COLUMNS = ("n_features_in_", "feature_names_in_")
 _TREE_PARAMETERS = ("linkage", "graft", "search", "beam_width", "max_leaves")
 
 
@@ -99,6 +102,7 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     tree_: ClusterTree
     _keys: Keys
     _tracker: Tracker
+    _fitted_metric: str
 
     def __init__(
         self,
@@ -153,53 +157,73 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return self._insert(X, keys, reset=not self.__sklearn_is_fitted__())
 
     def _insert(self, X: ArrayLike, keys: Any, *, reset: bool) -> Self:
+        """Everything is checked before anything changes: an error leaves the model as it was."""
         self._check_parameters()
-        rows = self._as_rows(X, reset=reset)
-        if reset:
-            tree, known = self._make_tree(rows.shape[1]), Keys()
-        else:
-            tree, known = self.tree_, self._keys
-            self._check_settings(tree)
-        if keys is None and len(known) > 0:
-            raise ValueError("earlier points have keys: give keys for these rows as well")
-        if keys is not None and len(known) < tree.n_points:
-            raise ValueError("earlier points have no keys: give none, or fit again with keys")
-        new_keys = None if keys is None else known.checked(keys, len(rows))
-        tree.n_jobs = self.n_jobs
-        if self.verbose:
-            size = tree.estimate_memory(tree.n_points + len(rows)) / 1e6
-            print(f"perchtree: the tree will take about {size:,.0f} MB", file=sys.stderr)
-        if reset:
-            self.tree_, self._keys, self._tracker = tree, known, Tracker()
-        before = tree.n_points
+        before = {name: vars(self)[name] for name in _ABOUT_COLUMNS if name in vars(self)}
         try:
-            tree.insert(rows, verbose=bool(self.verbose))
-        finally:  # on Ctrl-C, some of the rows are in the tree
-            if new_keys is not None:
-                known.add(new_keys[: tree.n_points - before])
+            rows = self._as_rows(X, reset=reset)
+            as_rows(rows, rows.shape[1])
+            tree = self._make_tree(rows.shape[1]) if reset else self.tree_
+            if not reset:
+                self._check_settings(tree)
+            with tree.lock:
+                known = Keys() if reset else self._known_keys()
+                new_keys = known.checked_for(keys, tree.n_points, len(rows))
+                if reset:
+                    self._tracker = Tracker()
+                    self._keys, self._fitted_metric, self.tree_ = known, self.metric, tree
+                tree.n_jobs = self.n_jobs
+                self._announce(len(rows))
+                known.expect(new_keys)
+                tree.insert(rows, verbose=bool(self.verbose))
+                known.trim(tree.n_points)
+        except ValueError:
+            for name in _ABOUT_COLUMNS:
+                self.__dict__.pop(name, None)
+            self.__dict__.update(before)
+            raise
         return self
 
+    def _known_keys(self) -> Keys:
+        """The keys of the points that are in the tree: after Ctrl-C, not of all that were given."""
+        self._keys.trim(self.tree_.n_points)
+        if 0 < len(self._keys) < self.tree_.n_points:
+            raise ValueError(
+                "some points have no keys: they were inserted into `tree_` itself; "
+                "use partial_fit(X, keys=...)"
+            )
+        return self._keys
+
+    def _announce(self, n_rows: int) -> None:
+        if self.verbose:
+            size = self.tree_.estimate_memory(self.tree_.n_points + n_rows) / 1e6
+            print(f"perchtree: the tree will take about {size:,.0f} MB", file=sys.stderr)
+
     def _check_parameters(self) -> None:
-        as_choice("metric", self.metric, ("euclidean", "cosine"))
+        as_choice("metric", self.metric, _METRICS)
         if self.n_clusters is not None:
             as_count("n_clusters", self.n_clusters)
         if self.distance_threshold is not None:
             if self.n_clusters is not None:
                 raise ValueError("give n_clusters or distance_threshold, not both")
-            if not self.distance_threshold >= 0:
+            if not 0 <= self.distance_threshold < np.inf:
                 raise ValueError(
                     f"distance_threshold must not be negative, got {self.distance_threshold}"
+                    if self.distance_threshold < 0
+                    else f"distance_threshold must be finite, got {self.distance_threshold}"
                 )
+        count_jobs(self.n_jobs)
 
     def _make_tree(self, n_features: int) -> ClusterTree:
         settings = {name: getattr(self, name) for name in _TREE_PARAMETERS}
         return ClusterTree(n_features, **settings, n_jobs=self.n_jobs)
 
     def _check_settings(self, tree: ClusterTree) -> None:
-        for name in _TREE_PARAMETERS:
-            if getattr(self, name) != getattr(tree, name):
+        then = {name: getattr(tree, name) for name in _TREE_PARAMETERS}
+        for name, value in (then | {"metric": self._fitted_metric}).items():
+            if getattr(self, name) != value:
                 raise ValueError(
-                    f"{name} was {getattr(tree, name)!r} when the tree was made and is now "
+                    f"{name} was {value!r} when the tree was made and is now "
                     f"{getattr(self, name)!r}: fit again, or set it back"
                 )
 
@@ -209,13 +233,15 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         )
         if self.metric == "euclidean":
             return rows
-        norms = np.linalg.norm(rows.astype(np.float64, copy=False), axis=1)
-        if not norms.all():
+        rows = np.ascontiguousarray(rows, np.float64)
+        largest = np.abs(rows).max(axis=1, keepdims=True)
+        if not largest.all():
             raise ValueError(
-                f"row {int((norms == 0).argmax())} is all zeros, which has no direction: drop it, "
-                "or use metric='euclidean'"
+                f"row {int((largest == 0).argmax())} is all zeros, which has no direction: drop "
+                "it, or use metric='euclidean'"
             )
-        rows = rows / norms[:, np.newaxis]
+        rows = rows / largest  # squares of very large or small numbers would be lost
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
         return rows
 
     # Reading
@@ -229,16 +255,17 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         tracker, tree = self._tracker, self.tree_
         wanted = _plain(self.n_clusters), _plain(self.distance_threshold)
-        state = (tree.n_points, tree.stats.grafts, *wanted)
-        if tracker.labels is None or tracker.state != state:
-            clusters = self._cut()
-            # As long as nothing was added, a clustering is numbered afresh.
-            added = tracker.labels is not None and tree.n_points > tracker.first_size
-            labels = tracker.number(clusters) if added else tracker.restart(clusters)
-            tracker.state = state
-            labels.flags.writeable = False
-        assert tracker.labels is not None
-        return tracker.labels
+        with tree.lock:
+            state = (tree.n_points, tree.stats.grafts, *wanted)
+            if tracker.labels is None or tracker.state != state:
+                clusters = self._cut()
+                # As long as nothing was added since, a clustering is numbered afresh.
+                added = tracker.labels is not None and tree.n_points > tracker.first_size
+                labels = tracker.number(clusters) if added else tracker.restart(clusters)
+                tracker.labels, tracker.state = labels, state
+            assert tracker.labels is not None
+            tracker.labels.flags.writeable = False
+            return tracker.labels
 
     def _cut(self) -> NDArray[np.int64]:
         tree = self.tree_
@@ -281,14 +308,15 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def exemplars_(self) -> NDArray[Any]:
-        _, clusters = np.unique(self.labels_, return_inverse=True)
-        ids = find_exemplars(self.tree_._tree, clusters)
-        return self.keys_[ids] if len(self._keys) else ids
+        with self._fitted_tree.lock:
+            _, clusters = np.unique(self.labels_, return_inverse=True)
+            ids = find_exemplars(self.tree_._tree, clusters)
+            return self.keys_[ids] if len(self._known_keys()) else ids
 
     @property
     def keys_(self) -> NDArray[Any]:
         check_is_fitted(self)
-        if len(self._keys) == 0:
+        if len(self._known_keys()) == 0:
             raise AttributeError("no keys were given: fit(X, keys=...) keeps them")
         return self._keys.as_array()
 
@@ -307,7 +335,7 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         ids = np.flatnonzero(self.labels_ == cluster)
         if len(ids) == 0:
             raise ValueError(f"there is no cluster {cluster}: `cluster_ids_` lists them")
-        return self.keys_[ids] if len(self._keys) else ids
+        return self.keys_[ids] if len(self._known_keys()) else ids
 
     def predict(
         self, X: ArrayLike, *, return_distance: bool = False, max_distance: float | None = None
@@ -330,8 +358,10 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         rows = self._as_rows(X, reset=False)
-        ids, distances = self.tree_.nearest(rows, k=1)
-        labels = self._read()[ids[:, 0]]
+        with self.tree_.lock:
+            self.tree_.n_jobs = self.n_jobs
+            ids, distances = self.tree_.nearest(rows, k=1)
+            labels = self._read()[ids[:, 0]]
         if max_distance is not None:
             labels = np.where(distances[:, 0] > max_distance, -1, labels)
         return (labels, distances[:, 0]) if return_distance else labels
@@ -344,20 +374,25 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         Written aside and put in place when whole, as `ClusterTree.save`.
         """
         check_is_fitted(self)
-        tracker = self._tracker
-        meta = {
-            "kind": "estimator",
-            "settings": self.tree_._settings(),
-            "parameters": {k: _as_plain(k, v) for k, v in self.get_params(deep=False).items()},
-            "feature_names": getattr(self, "feature_names_in_", np.empty(0, object)).tolist(),
-            "tracker": tracker.stored(),
-        }
-        columns: dict[str, Any] = {}
-        if len(self._keys):
-            columns["keys"] = self._keys.as_array()
-        if tracker.labels is not None:
-            columns["labels"] = tracker.labels
-        write_tree(path, meta, self.tree_._tree, columns)
+        self._check_parameters()  # what cannot be used could not be loaded
+        parameters = {k: _as_plain(k, v) for k, v in self.get_params(deep=False).items()}
+        with self.tree_.lock:
+            tracker = self._tracker
+            meta = {
+                "kind": "estimator",
+                "settings": self.tree_._settings(),
+                "parameters": parameters,
+                "fitted_metric": self._fitted_metric,
+                "tracker": tracker.stored(),
+            }
+            columns: dict[str, Any] = {"events": tracker.stored_events()}
+            if hasattr(self, "feature_names_in_"):
+                columns["feature_names"] = self.feature_names_in_.tolist()
+            if len(self._known_keys()):
+                columns["keys"] = self._keys.as_array()
+            if tracker.labels is not None:
+                columns["labels"] = tracker.labels
+            write_tree(path, meta, self.tree_._tree, columns)
 
     @classmethod
     def load(cls, path: str | Path, *, mmap: bool = False) -> Self:
@@ -369,15 +404,21 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         try:
             model = cls(**file.meta["parameters"])
             model.tree_ = tree
+            model._fitted_metric = as_choice("metric", file.meta["fitted_metric"], _METRICS)
             model.n_features_in_ = tree.n_features
-            if file.meta["feature_names"]:
-                model.feature_names_in_ = np.array(file.meta["feature_names"], object)
+            columns: dict[str, Any] = file.columns
+            if "feature_names" in columns:
+                model.feature_names_in_ = np.array(columns["feature_names"], object)
+                if model.feature_names_in_.shape != (tree.n_features,):
+                    raise ValueError
             model._keys = Keys()
-            if "keys" in file.columns:
-                model._keys.add(model._keys.checked(file.columns["keys"], tree.n_points))
-            labels: Any = file.columns.get("labels")
-            model._tracker = Tracker.restored(file.meta["tracker"], labels)
-        except (KeyError, TypeError, ValueError, AttributeError):
+            if "keys" in columns:
+                model._keys.expect(model._keys.checked(columns["keys"], tree.n_points))
+            model._tracker = Tracker.restored(
+                file.meta["tracker"], columns["events"], columns.get("labels"), tree.n_points
+            )
+            model._check_parameters()
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             raise CorruptFileError(f"{path} has an estimator that makes no sense") from None
         return model
 

@@ -14,7 +14,7 @@ class Keys:
 
     def __init__(self, keys: Iterable[Key] = ()) -> None:
         self._keys: list[Key] = list(keys)
-        self._places = {key: place for place, key in enumerate(self._keys)}
+        self._places: dict[Key, int] = {}
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -26,27 +26,52 @@ class Keys:
             raise ValueError(f"{len(new)} keys for {n_rows} rows")
         kind = type(self._keys[0]) if self._keys else type(new[0])
         seen: dict[Key, int] = {}
+        places = self._place_of
         for row, key in enumerate(new):
             if type(key) is not kind or kind not in (str, int):
                 raise ValueError(
                     f"keys must be all strings or all whole numbers: row {row} has {key!r}"
                 )
-            if key in self._places or key in seen:
+            if key in places or key in seen:
                 raise ValueError(f"keys must be unique: row {row} has {key!r} again")
+            if isinstance(key, str) and not key.isprintable():
+                key.encode()  # a lone surrogate could not be saved: UnicodeEncodeError
             if kind is int and not -(2**63) <= int(key) < 2**63:
                 raise ValueError(f"keys must fit 64 bits: row {row} has {key!r}")
             seen[key] = row
         return new
 
-    def add(self, keys: Sequence[Key]) -> None:
-        for key in keys:
-            self._places[key] = len(self._keys)
-            self._keys.append(key)
+    def checked_for(self, keys: Any, n_points: int, n_rows: int) -> list[Key]:
+        """The same for rows that come after so many points: either all have keys or none."""
+        if keys is None:
+            if len(self) > 0:
+                raise ValueError("earlier points have keys: give keys for these rows as well")
+            return []
+        if len(self) < n_points:
+            raise ValueError("earlier points have no keys: give none, or fit again with keys")
+        return self.checked(keys, n_rows)
+
+    def expect(self, keys: Sequence[Key]) -> None:
+        """Add keys of points about to be inserted; `trim` then takes back those that were not."""
+        self._keys += keys
+        self._places = {}
+
+    def trim(self, n_points: int) -> None:
+        if len(self._keys) > n_points:
+            del self._keys[n_points:]
+            self._places = {}
+
+    @property
+    def _place_of(self) -> dict[Key, int]:
+        """Made when it is needed: an interrupted change cannot leave it half done."""
+        if len(self._places) != len(self._keys):
+            self._places = {key: place for place, key in enumerate(self._keys)}
+        return self._places
 
     def places(self, keys: Any) -> NDArray[np.int64]:
         """The points that have these keys."""
         try:
-            return np.array([self._places[key] for key in _as_list(keys)], np.int64)
+            return np.array([self._place_of[key] for key in _as_list(keys)], np.int64)
         except KeyError as error:
             raise ValueError(f"there is no point with the key {error.args[0]!r}") from None
 
@@ -58,7 +83,9 @@ class Keys:
 
 
 def _as_list(keys: Any) -> list[Any]:
-    if isinstance(keys, str | bytes) or not hasattr(keys, "__len__"):
-        raise ValueError(f"keys must be a list or an array, got {keys!r}")
+    if isinstance(keys, str | bytes) or not hasattr(keys, "__len__") or np.ndim(keys) != 1:
+        raise ValueError(f"keys must be a list or an array, got {keys!r:.100}")
+    if getattr(getattr(keys, "dtype", None), "kind", "") in ("M", "m"):
+        raise ValueError("keys must be strings or whole numbers, not dates: keys.astype(str)")
     values = np.asarray(keys).tolist() if hasattr(keys, "dtype") else list(keys)
     return [value.item() if isinstance(value, np.generic) else value for value in values]

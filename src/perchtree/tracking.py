@@ -1,5 +1,6 @@
 """Cluster ids that stay: each clustering is matched, by overlap, with the one read before."""
 
+import json
 from collections import defaultdict
 from typing import Any, NamedTuple, Self
 
@@ -61,11 +62,16 @@ class Tracker:
             "state": self.state,
             "next_id": self.next_id,
             "first_size": self.first_size,
-            "events": self.events,
         }
 
+    def stored_events(self) -> list[str]:
+        """One JSON text an event: there can be very many."""
+        return [json.dumps(event) for event in self.events]
+
     @classmethod
-    def restored(cls, stored: dict[str, Any], labels: Labels | None) -> Self:
+    def restored(
+        cls, stored: dict[str, Any], events: list[str], labels: Labels | None, n_points: int
+    ) -> Self:
         """The tracker that was stored; ValueError if something about it is wrong."""
         tracker = cls()
         tracker.labels = labels
@@ -73,12 +79,17 @@ class Tracker:
         tracker.next_id, tracker.first_size = int(stored["next_id"]), int(stored["first_size"])
         tracker.events = [
             Event(str(kind), tuple(before), tuple(after), int(points), int(size))
-            for kind, before, after, points, size in stored["events"]
+            for kind, before, after, points, size in map(json.loads, events)
         ]
         size = None if tracker.state is None else tracker.state[0]
         if (None if labels is None else labels.shape) != (None if size is None else (size,)):
             raise ValueError("labels for another number of points")
-        if labels is not None and (labels.dtype != np.int64 or labels.max() >= tracker.next_id):
+        if labels is not None and (
+            len(labels) > n_points
+            or labels.dtype != np.int64
+            or labels.max(initial=0) >= tracker.next_id
+            or labels.min(initial=0) < 0
+        ):
             raise ValueError("labels that were never given")
         return tracker
 

@@ -142,7 +142,6 @@ class ClusterTree(ExportableTree):
                 f"masking and balance are rules about boxes: leave them out with "
                 f"linkage={linkage!r}, or choose linkage='box'"
             )
-        count_jobs(n_jobs)
         self.n_jobs = n_jobs
         self._tree = _arrays.empty_tree(
             self.n_features, self.max_leaves, with_moments=linkage != "box"
@@ -154,6 +153,11 @@ class ClusterTree(ExportableTree):
         self._forget()
         self._scratch = Scratch(self._make_search(self._tree), _arrays.make_queue(self._tree))
         self._lock = threading.RLock()
+
+    @property
+    def lock(self) -> threading.RLock:
+        """Held while something works on the tree; hold it to do several things in one go."""
+        return self._lock
 
     @property
     def _rules(self) -> modes.Rules:
@@ -471,6 +475,9 @@ class ClusterTree(ExportableTree):
     def __setattr__(self, name: str, value: Any) -> None:
         if name in ("n_features", *_SETTINGS) and name in vars(self) and name != "n_jobs":
             raise AttributeError(f"{name} is fixed when a tree is made: make another one")
+        if name == "n_jobs":
+            count_jobs(value)
+            value = None if value is None else int(value)
         super().__setattr__(name, value)
 
     def __len__(self) -> int:

@@ -102,6 +102,19 @@ def test_means_far_from_zero(X):
     assert clades_of(near) == clades_of(far)
 
 
+@pytest.mark.parametrize("linkage", LINKAGES)
+def test_an_outlier_that_comes_first(linkage):
+    """It takes a place at the root, and changes nothing else."""
+    X = np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32)
+    first = np.concatenate([np.full((1, 3), 1e8, np.float32), X])
+    alone, after = (ClusterTree(3, linkage=linkage, graft=0) for _ in range(2))
+    alone.insert(X)
+    after.insert(first)
+    expected = {frozenset(i + 1 for i in clade) for clade in clades_of(alone)}
+    missing = expected - clades_of(after)
+    assert len(missing) <= 3  # the first points meet near the outlier
+
+
 @pytest.mark.jit
 @pytest.mark.parametrize("order", ["random", "sorted", "alternating", "clustered"])
 @pytest.mark.parametrize("linkage", LINKAGES)

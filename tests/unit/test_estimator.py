@@ -161,6 +161,8 @@ def test_keys(blobs, kind):
         ([kind(1), kind(1)], "2 keys for 1 rows"),
         ([1.5], "all strings or all whole numbers"),
         ("a", "a list or an array"),
+        (np.array(5), "a list or an array"),
+        (np.array(["2020-01-01"], "M8[ns]"), "not dates"),
     ):
         with pytest.raises(ValueError, match=message):
             model.partial_fit(X[:1], keys=wrong)
@@ -257,6 +259,80 @@ def test_an_error_in_fit_leaves_the_model_as_it_was(blobs):
     with pytest.raises(ValueError, match="keys"):
         model.fit(X[:5], keys=["a"])
     assert model.labels_ is before
+
+
+@pytest.mark.parametrize("wrong", [[[1e30, 0, 0]], [[1, 2, np.nan]], [[1.0, 2.0]]])
+def test_a_failed_fit_changes_nothing(blobs, wrong):
+    X, _ = blobs
+    model = Perch(n_clusters=6).fit(X)
+    before = model.labels_
+    with pytest.raises(ValueError, match=r"norm|NaN|keys"):
+        model.fit(wrong, keys=["a", "b"])
+    assert model.labels_ is before
+    assert np.array_equal(model.predict(X), before)
+    fresh = Perch()
+    with pytest.raises(ValueError, match=r"norm|NaN|keys"):
+        fresh.partial_fit(wrong, keys=["a", "b"])
+    with pytest.raises(NotFittedError):
+        _ = fresh.labels_
+    assert not hasattr(fresh, "n_features_in_")
+
+
+def test_the_metric_is_fixed_by_the_first_fit(blobs):
+    model = Perch().fit(blobs[0]).set_params(metric="cosine")
+    with pytest.raises(ValueError, match="metric was 'euclidean' when the tree was made"):
+        model.partial_fit(blobs[0])
+
+
+def test_cosine_of_very_large_and_small_rows():
+    X = np.array([[1e200, 0], [0, 1e200], [1e-200, 1e-200], [1, 1]])
+    model = Perch(n_clusters=3, metric="cosine").fit(X)
+    assert model.labels_.tolist() == [0, 1, 2, 2]
+
+
+def test_threads_can_be_changed_and_saved(blobs, tmp_path):
+    model = Perch(n_clusters=2, n_jobs=np.int64(2)).fit(blobs[0])
+    model.save(tmp_path / "model.perch")
+    assert Perch.load(tmp_path / "model.perch").get_params() == model.get_params()
+    with pytest.raises(ValueError, match="n_jobs"):
+        model.set_params(n_jobs=0).partial_fit(blobs[0])
+    model.set_params(n_jobs=1).predict(blobs[0])
+
+
+def test_points_inserted_past_the_estimator(blobs):
+    """They have no keys: that is said, not guessed."""
+    X, _ = blobs
+    model = Perch(n_clusters=2).fit(X, keys=range(N_ROWS))
+    model.tree_.insert(X[:1] + 0.5)
+    for use in (lambda: model.keys_, lambda: model.members(0), lambda: model.save("nowhere")):
+        with pytest.raises(ValueError, match="some points have no keys"):
+            use()
+
+
+def test_keys_after_an_interruption(blobs, monkeypatch):
+    X, _ = blobs
+    model = Perch(n_clusters=2).fit(X[:20], keys=range(20))
+
+    def interrupted(tree, rows, *, verbose=False):
+        ClusterTree._insert_rows(tree, rows[:5], verbose)
+        raise KeyboardInterrupt
+
+    tree = model.tree_
+    tree._make_room(50)
+    monkeypatch.setattr(ClusterTree, "insert", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X[20:40], keys=range(20, 40))
+    monkeypatch.undo()
+    assert model.keys_.tolist() == list(range(25))
+    model.partial_fit(X[25:40], keys=range(25, 40))
+    assert model.label_of([39]) == model.labels_[39]
+
+
+def test_labels_cannot_be_written_to(blobs):
+    model = Perch(n_clusters=2).fit(blobs[0])
+    for each in (model, pickle.loads(pickle.dumps(model))):
+        with pytest.raises(ValueError, match="read-only"):
+            each.labels_[0] = 7
 
 
 def test_progress_and_memory(blobs, capsys):

@@ -5,16 +5,19 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numba.core import config
 
-from perchtree import ClusterTree, CorruptFileError, Perch, check_file
+from perchtree import ClusterTree, CorruptFileError, Event, Perch, check_file
+from perchtree._kernels.schema import FREE_BOX, FREE_POINT, MAX_LEAVES, N_LEAVES, ROOT
 from perchtree.files import container
 from perchtree.files.trees import read_tree, write_tree
 from strategies import grids
@@ -154,10 +157,86 @@ def test_altered_arrays_with_right_checksums(tmp_path, mode, data):
     except CorruptFileError:
         return
     tree.check()
-    tree.insert(small_points(10) + 0.5)
+    tree.insert(small_points(40) + 0.5)
     tree.check()
-    tree.nearest(small_points(3))
+    tree.nearest(small_points(40))
     tree.cut(1)
+
+
+def refused(tmp_path, tree, **arrays):
+    """Save a tree with other arrays, with right checksums, and load it."""
+    path = tmp_path / "crafted.perch"
+    meta = {"kind": "tree", "settings": tree._settings()}
+    write_tree(path, meta, tree._tree._replace(**arrays), {})
+    with pytest.raises(CorruptFileError, match="broken tree"):
+        ClusterTree.load(path)
+
+
+def test_crafted_files_that_kernels_would_not_survive(tmp_path):
+    empty = ClusterTree(2)
+    for counter in (FREE_POINT, FREE_BOX, ROOT, N_LEAVES):
+        counts = empty._tree.counts.copy()
+        counts[counter] = 2_000_000_000
+        refused(tmp_path, empty, counts=counts)
+    tree = small_tree()
+    for name in ("points", "boxes"):
+        refused(tmp_path, tree, **{name: getattr(tree._tree, name) * np.float32(1e30)})
+    # A leaf that is a box, and a row of points that is not used, without any collapsing.
+    collapsed = small_tree(max_leaves=7)
+    counts = collapsed._tree.counts.copy()
+    counts[MAX_LEAVES] = -1
+    free = ClusterTree(2)
+    free._tree = collapsed._tree
+    refused(tmp_path, free, counts=counts)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("kind", ["softmax", "tiny", "subnormal", "huge", "outlier"])
+def test_unusual_numbers_come_back(tmp_path, mode, kind):
+    """Every tree that can be made can be loaded, whatever its numbers."""
+    rng = np.random.default_rng(0)
+    z = 20 * rng.normal(size=(80, 3))
+    X = {
+        "softmax": np.exp(8 * (z - z.max(axis=1, keepdims=True))),
+        "tiny": np.column_stack([rng.integers(1, 3, 80), rng.random(80) * 1e-25]),
+        "subnormal": np.column_stack([rng.integers(1, 3, 80), rng.random(80) * 1e-40]),
+        "huge": z * 1e16,
+        "outlier": np.concatenate([[[1e8] * 3], z]),
+    }[kind]
+    tree = ClusterTree(X.shape[1], **mode)
+    tree.insert(X)
+    tree.save(tmp_path / "tree.perch")
+    assert same(ClusterTree.load(tmp_path / "tree.perch"), tree)
+
+
+def test_saving_while_another_thread_adds(tmp_path):
+    X = np.random.default_rng(0).random((200 if config.DISABLE_JIT else 4000, 3))
+    model = Perch(n_clusters=2).fit(X[:50], keys=range(50))
+    path = tmp_path / "model.perch"
+
+    def add():
+        for start in range(50, len(X), 10):
+            model.partial_fit(X[start : start + 10], keys=range(start, min(start + 10, len(X))))
+
+    thread = threading.Thread(target=add)
+    thread.start()
+    while thread.is_alive():
+        _ = model.labels_
+        model.save(path)
+        loaded = Perch.load(path)
+        assert len(loaded.keys_) == loaded.tree_.n_points
+    thread.join()
+
+
+def test_very_many_names_and_events(tmp_path):
+    names = [f"a rather long name of a column, number {i}" for i in range(30_000)]
+    model = Perch().fit(pd.DataFrame(np.eye(2, len(names)), columns=names))
+    _ = model.labels_
+    model._tracker.events = [Event("birth", (), (i,), 1, 2) for i in range(30_000)]
+    model.save(tmp_path / "model.perch")
+    loaded = Perch.load(tmp_path / "model.perch")
+    assert loaded.feature_names_in_.tolist() == names
+    assert loaded.events_ == model.events_
 
 
 def tree_file(tmp_path, mode):
@@ -188,7 +267,7 @@ def test_headers_that_make_no_sense(tmp_path):
 def test_declared_sizes_are_bounded_by_the_file(tmp_path, monkeypatch):
     """A header may say anything: nothing is allocated before it is compared with the file."""
     path = tmp_path / "tree.perch"
-    huge = container.Part("tree.points", "<f4", (2**40, 2**20), "00")
+    huge = container.Part("tree.points", "<f4", (2**39, 2**39), "00")
     monkeypatch.setattr(container, "Part", lambda *_: huge)
     container.write(path, {}, {"tree.points": np.zeros((1, 1), np.float32)})
     monkeypatch.undo()

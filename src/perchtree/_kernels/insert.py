@@ -20,6 +20,7 @@ from .schema import (
     Scratch,
     Tree,
 )
+from .walk import first_leaf
 
 # Bound by `specialise`.
 search: Callable[[Tree, Any, Floats], None]
@@ -63,7 +64,10 @@ def insert_rows(tree: Tree, scratch: Scratch, rows: Floats) -> None:
             join_leaf(tree, copy)
             settle_copy(tree, queue, copy)
             continue
-        new_leaf = split(tree, found.leaves[0, NODE], x)
+        nearest = found.leaves[0, NODE]
+        if nearest == NONE:  # all distances are infinite: anywhere is as good
+            nearest = first_leaf(tree, tree.counts[ROOT])
+        new_leaf = split(tree, nearest, x)
         repair(tree, queue, found, new_leaf)
         note_change(tree, queue, tree.nodes[new_leaf, PARENT])
         record(scratch.search, new_leaf, collapse_surplus(tree, queue))

@@ -20,6 +20,7 @@ import math
 import os
 import struct
 import tempfile
+import weakref
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -124,6 +125,8 @@ def _write_all(file: BinaryIO, meta: dict[str, Any], arrays: Arrays) -> None:
     ]
     text = json.dumps({"meta": meta, "arrays": [part._asdict() for part in parts]})
     header = text.encode() + bytes(-(_BEFORE + len(text.encode())) % _ALIGNMENT)
+    if len(header) > _LONGEST_HEADER:
+        raise ValueError(f"settings of {len(header):,} bytes are too long for a file")
     prefix = _PREFIX.pack(MAGIC, VERSION, len(header))
     file.write(prefix + bytes.fromhex(_blake(prefix, header)) + header)
     for array in ready.values():
@@ -150,9 +153,11 @@ class Reader:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        size = path.stat().st_size
-        with path.open("rb") as file:
-            self.meta, parts, place = _read_header(file, path, size)
+        # One open file for everything: the path may be saved to again at any time.
+        self._file = path.open("rb")
+        weakref.finalize(self, self._file.close)
+        size = os.fstat(self._file.fileno()).st_size
+        self.meta, parts, place = _read_header(self._file, path, size)
         self._parts: dict[str, tuple[Part, int]] = {}
         for part in parts:
             self._parts[part.name] = part, place
@@ -174,13 +179,12 @@ class Reader:
         if part.length == 0:
             return np.empty(part.shape, part.dtype)
         if mmap:
-            return np.asarray(np.memmap(self.path, part.dtype, "c", place, part.shape))
+            return np.asarray(np.memmap(self._file, part.dtype, "c", place, part.shape))
         array = np.empty(part.shape, part.dtype)
         padding = -part.length % _ALIGNMENT
-        with self.path.open("rb") as file:
-            file.seek(place)
-            whole = file.readinto(_bytes(array)) == part.length
-            whole = whole and file.read(padding) == bytes(padding)
+        self._file.seek(place)
+        whole = self._file.readinto(_bytes(array)) == part.length
+        whole = whole and self._file.read(padding) == bytes(padding)
         if not whole or _blake(_bytes(array)) != part.checksum:
             raise CorruptFileError(f"{self.path} is damaged: {name!r} does not match its checksum")
         return array
@@ -214,6 +218,9 @@ def _read_header(file: BinaryIO, path: Path, size: int) -> tuple[dict[str, Any],
 
 def _as_part(entry: Any) -> Part:
     part = Part(str(entry["name"]), entry["dtype"], tuple(entry["shape"]), str(entry["checksum"]))
-    if part.dtype not in _DTYPES or not all(type(n) is int and n >= 0 for n in part.shape):
+    shape = part.shape
+    if part.dtype not in _DTYPES or not 1 <= len(shape) <= 3:
+        raise ValueError
+    if not all(type(n) is int and 0 <= n < 2**40 for n in shape):
         raise ValueError
     return part

@@ -119,9 +119,11 @@ def _unpacked(reader: container.Reader, name: str) -> Column:
         ends = reader.read(name + _ENDS)
     except KeyError:
         raise CorruptFileError(f"{reader.path} has half of a column of texts: {name!r}") from None
+    if ends.ndim != 1 or ends.dtype != np.int64:
+        raise CorruptFileError(f"{reader.path} has texts without an end: {name!r}")
     starts = np.concatenate([[0], ends[:-1]]) if len(ends) else ends
     last = int(ends[-1]) if len(ends) else 0
-    if ends.ndim != 1 or (starts > ends).any() or last != len(whole) or (ends < 0).any():
+    if (starts > ends).any() or last != len(whole) or (ends < 0).any():
         raise CorruptFileError(f"{reader.path} has texts without an end: {name!r}")
     try:
         pairs = zip(starts.tolist(), ends.tolist(), strict=True)
