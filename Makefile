@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-all lint test-plain test-compiled bench tables quality clean help
+.PHONY: demo test test-all lint test-plain test-compiled bench tables quality gallery clean help
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -47,6 +47,9 @@ tables: $(READY) ## what each rule costs and yields, written to docs/modes.md an
 quality: $(READY) ## purity of our trees next to others', written to docs/quality.md; half an hour
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	$(BIN)/python -m experiments.quality
+
+gallery: $(READY) ## pictures from real data, written to docs/gallery.md
+	$(BIN)/python -m experiments.gallery
 
 clean: ## remove the virtual environment and all caches
 	rm -rf $(VENV) .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
