@@ -82,7 +82,7 @@ def _with_earlier_rows(
 ) -> Prepared:
     """Add the rows before each row to the neighbours found in the tree."""
     n_points, k = int(tree.counts[N_POINTS]), ids.shape[1]
-    own, original = _new_leaves(tree, rows, near[:, 0]) if k > 1 else _every_row(rows)
+    own, original = _new_leaves(tree, rows, near[:, 0])
     among = scan(rows[own], rows[:0], k=k, earlier=True, n_jobs=n_jobs)
     tree.counts[DISTANCES] += among.computed
     tree.counts[PRODUCTS] += len(own) * (len(own) - 1) // 2
@@ -104,18 +104,12 @@ def _with_earlier_rows(
     )
 
 
-def _every_row(rows: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The one nearest neighbour comes out right also if some rows are copies of others."""
-    every = np.arange(len(rows))
-    return every, every
-
-
 def _new_leaves(
     tree: Tree, rows: NDArray[np.float32], nearest: NDArray[np.float32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The rows that will have a leaf of their own, and for each row the first one equal to it.
 
-    Neighbours are leaves, so a copy must not count as another one.
+    Neighbours are leaves, so a copy must not count as another one; nor need it be searched for.
     """
     whole = np.ascontiguousarray(rows + np.float32(0))  # -0.0 equals 0.0
     keys = whole.view(np.dtype((np.void, whole.strides[0]))).ravel()
