@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .cuts import Cluster, Suggestion
     from .errors import CorruptFileError, InvariantError
     from .estimator import Perch
+    from .files.trees import read_columns
     from .reading import Depth, TreeStats
     from .tracking import Event
     from .tree import ClusterTree, check_file
@@ -26,6 +27,7 @@ __all__ = [
     "TreeStats",
     "__version__",
     "check_file",
+    "read_columns",
 ]
 
 __version__ = "0.1.0"
@@ -41,6 +43,7 @@ _HOMES = {
     "Suggestion": "cuts",
     "TreeStats": "reading",
     "check_file": "tree",
+    "read_columns": "files.trees",
 }
 
 

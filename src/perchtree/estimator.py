@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._validate import as_choice, as_count, as_rows
 from .errors import CorruptFileError
 from .exemplars import find_exemplars
-from .files.trees import read_tree, write_tree
+from .files.trees import read_tree, user_columns, write_tree
 from .keys import Keys
 from .search.threads import count_jobs
 from .tracking import Event, Tracker
@@ -368,10 +368,16 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     # Files
 
-    def save(self, path: str | Path) -> None:
-        """Save everything to one file: parameters, tree, keys, labels and events.
+    def save(self, path: str | Path, *, labels: Any = None, texts: Any = None) -> None:
+        """Save everything to one file: parameters, tree, keys, clusters and events.
 
         Written aside and put in place when whole, as `ClusterTree.save`.
+
+        Parameters
+        ----------
+        path : path
+        labels, texts : sequences of n_points, optional
+            Classes of the points and what they are: kept in the file, for `read_columns`.
         """
         check_is_fitted(self)
         self._check_parameters()  # what cannot be used could not be loaded
@@ -385,13 +391,14 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 "fitted_metric": self._fitted_metric,
                 "tracker": tracker.stored(),
             }
-            columns: dict[str, Any] = {"events": tracker.stored_events()}
+            columns: dict[str, Any] = user_columns(self.tree_.n_points, labels=labels, texts=texts)
+            columns["events"] = tracker.stored_events()
             if hasattr(self, "feature_names_in_"):
                 columns["feature_names"] = self.feature_names_in_.tolist()
             if len(self._known_keys()):
                 columns["keys"] = self._keys.as_array()
             if tracker.labels is not None:
-                columns["labels"] = tracker.labels
+                columns["clusters"] = tracker.labels
             write_tree(path, meta, self.tree_._tree, columns)
 
     @classmethod
@@ -415,7 +422,7 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             if "keys" in columns:
                 model._keys.expect(model._keys.checked(columns["keys"], tree.n_points))
             model._tracker = Tracker.restored(
-                file.meta["tracker"], columns["events"], columns.get("labels"), tree.n_points
+                file.meta["tracker"], columns["events"], columns.get("clusters"), tree.n_points
             )
             model._check_parameters()
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):

@@ -27,7 +27,7 @@ from ._validate import as_choice, as_count, as_rows, chunks
 from .checks import check_collapsed, check_tree
 from .errors import CorruptFileError, InvariantError
 from .exporting import ExportableTree
-from .files.trees import TreeFile, read_tree, write_tree
+from .files.trees import TreeFile, read_tree, user_columns, write_tree
 from .refining import Refinement
 from .search import batch
 from .search.threads import count_jobs
@@ -365,11 +365,20 @@ class ClusterTree(ExportableTree):
 
     # Files
 
-    def save(self, path: str | Path) -> None:
+    def save(
+        self, path: str | Path, *, keys: Any = None, labels: Any = None, texts: Any = None
+    ) -> None:
         """Save the tree to one file, from which `load` makes the same tree.
 
         It is written aside and put in place when whole: a crash or a full disk leaves the old
         file as it was.
+
+        Parameters
+        ----------
+        path : path
+        keys, labels, texts : sequences of n_points, optional
+            Your own ids of the points, their classes, what they are: kept in the file, for
+            `read_columns`.
 
         Examples
         --------
@@ -384,7 +393,8 @@ class ClusterTree(ExportableTree):
         3
         """
         with self._lock:
-            write_tree(path, {"kind": "tree", "settings": self._settings()}, self._tree, {})
+            columns = user_columns(self.n_points, keys=keys, labels=labels, texts=texts)
+            write_tree(path, {"kind": "tree", "settings": self._settings()}, self._tree, columns)
 
     @classmethod
     def load(cls, path: str | Path, *, mmap: bool = False) -> Self:

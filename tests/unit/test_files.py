@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numba.core import config
 
-from perchtree import ClusterTree, CorruptFileError, Event, Perch, check_file
+from perchtree import ClusterTree, CorruptFileError, Event, Perch, check_file, read_columns
 from perchtree._kernels.schema import FREE_BOX, FREE_POINT, MAX_LEAVES, N_LEAVES, ROOT
 from perchtree.files import container
 from perchtree.files.trees import read_tree, write_tree
@@ -301,6 +301,26 @@ def test_columns(tmp_path):
             read_tree(path)
 
 
+def test_what_the_user_keeps_with_a_tree(tmp_path):
+    path = tmp_path / "tree.perch"
+    texts = [f"record {i} <ä>" for i in range(30)]
+    small_tree().save(
+        path, keys=[f"k{i}" for i in range(30)], labels=np.arange(30) % 3, texts=texts
+    )
+    columns = read_columns(path)
+    assert columns["texts"] == texts
+    assert columns["keys"][7] == "k7"
+    assert columns["labels"].tolist() == [i % 3 for i in range(30)]
+    assert ClusterTree.load(path).n_points == 30
+    with pytest.raises(ValueError, match="1 texts for a tree of 30 points"):
+        small_tree().save(path, texts=["one"])
+    model = Perch(n_clusters=3).fit(small_points())
+    _ = model.labels_
+    model.save(path, labels=["a"] * 30)
+    assert read_columns(path) == {"labels": ["a"] * 30}
+    assert np.array_equal(Perch.load(path).labels_, model.labels_)
+
+
 @pytest.mark.parametrize("keys", [None, "strings", "numbers"])
 def test_estimators(tmp_path, keys):
     X = small_points(60)
@@ -338,8 +358,8 @@ def test_estimators_that_make_no_sense(tmp_path):
     for meta, columns in (
         (file.meta | {"parameters": {"k": 3}}, file.columns),
         (file.meta | {"tracker": {}}, file.columns),
-        (file.meta, {"keys": np.arange(30), "labels": np.arange(7)}),
-        (file.meta, {"keys": np.arange(7), "labels": file.columns["labels"]}),
+        (file.meta, {"keys": np.arange(30), "clusters": np.arange(7)}),
+        (file.meta, {"keys": np.arange(7), "clusters": file.columns["clusters"]}),
     ):
         write_tree(path, meta, file.tree, columns)
         with pytest.raises(CorruptFileError, match=r"model\.perch"):

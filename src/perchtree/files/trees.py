@@ -76,6 +76,28 @@ def read_tree(path: str | Path, *, mmap: bool = False) -> TreeFile:
     return TreeFile(reader.meta, tree, columns)
 
 
+def user_columns(n_points: int, **columns: Any) -> dict[str, Column]:
+    """Columns that a user wants to keep with a tree, one entry a point; None is left out."""
+    kept: dict[str, Column] = {}
+    for name, column in columns.items():
+        if column is None:
+            continue
+        if len(column) != n_points:
+            raise ValueError(f"{len(column)} {name} for a tree of {n_points} points")
+        values = np.asarray(column)
+        kept[name] = values if values.dtype.kind in _COLUMNS else [str(v) for v in column]
+    return kept
+
+
+def read_columns(path: str | Path) -> dict[str, Column]:
+    """What was saved with a tree: of "keys", "labels" and "texts" those that were given.
+
+    Numbers come back as arrays, texts as lists.
+    """
+    columns = read_tree(path, mmap=True).columns
+    return {name: columns[name] for name in ("keys", "labels", "texts") if name in columns}
+
+
 def _check_shapes(tree: Tree) -> None:
     """What must hold before any entry of an array is used as a place in another."""
     counts = tree.counts
