@@ -110,7 +110,7 @@ def run_missing() -> None:
             result = {
                 "data": name, "method": label, "order": order, "seed": seed, "rows": len(X),
                 "clusters": n_clusters, "purity": dendrogram_purity(outcome.tree, y), "f1": f1,
-                "seconds": outcome.seconds, "depth": outcome.depth, **outcome.notes,
+                "seconds": outcome.seconds, "depth": outcome.depth, **(outcome.notes or {}),
             }  # fmt: skip
             with RESULTS.open("a") as file:
                 file.write(json.dumps(result) + "\n")

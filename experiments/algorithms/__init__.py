@@ -19,7 +19,7 @@ class Outcome(NamedTuple):
     """A clustering into the number of clusters asked for; None if that was out of reach."""
     seconds: float
     depth: int | None = None
-    notes: dict[str, Any] = {}  # noqa: RUF012
+    notes: dict[str, Any] | None = None
 
 
 Algorithm = Callable[[NDArray[np.float32], int, int], Outcome]

@@ -208,9 +208,8 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 raise ValueError("give n_clusters or distance_threshold, not both")
             if not 0 <= self.distance_threshold < np.inf:
                 raise ValueError(
-                    f"distance_threshold must not be negative, got {self.distance_threshold}"
-                    if self.distance_threshold < 0
-                    else f"distance_threshold must be finite, got {self.distance_threshold}"
+                    "distance_threshold must be finite and must not be negative, got "
+                    f"{self.distance_threshold}"
                 )
         count_jobs(self.n_jobs)
 
@@ -228,10 +227,12 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 )
 
     def _as_rows(self, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
+        euclidean = self.metric == "euclidean"
         rows: NDArray[Any] = validate_data(
-            self, X, reset=reset, dtype=[np.float64, np.float32], ensure_min_samples=1
-        )
-        if self.metric == "euclidean":
+            self, X, reset=reset, dtype=[np.float64, np.float32],
+            ensure_all_finite=not euclidean,  # the tree's own check names the row
+        )  # fmt: skip
+        if euclidean:
             return rows
         rows = np.ascontiguousarray(rows, np.float64)
         largest = np.abs(rows).max(axis=1, keepdims=True)

@@ -278,6 +278,16 @@ def test_a_failed_fit_changes_nothing(blobs, wrong):
     assert not hasattr(fresh, "n_features_in_")
 
 
+def test_errors_name_the_row(blobs):
+    X = blobs[0].copy()
+    X[3, 1] = np.nan
+    model = Perch(n_clusters=2).fit(blobs[0])
+    for use in (model.fit, model.partial_fit, model.predict):
+        with pytest.raises(ValueError, match="row 3 contains NaN: drop the row"):
+            use(X)
+    assert model.tree_.n_points == N_ROWS
+
+
 def test_the_metric_is_fixed_by_the_first_fit(blobs):
     model = Perch().fit(blobs[0]).set_params(metric="cosine")
     with pytest.raises(ValueError, match="metric was 'euclidean' when the tree was made"):
