@@ -137,4 +137,7 @@ class LinkageTree(ReferenceTree):
         return made
 
     def distances(self):
-        return self.linkage, self.linkage  # collapsing goes by the linkage
+        def rounded(a: Node, b: Node) -> np.float32:
+            return np.float32(self.linkage(a, b))  # as the queue has it: ties in theory are ties
+
+        return self.linkage, rounded  # collapsing goes by the linkage
