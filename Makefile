@@ -16,7 +16,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 demo: $(READY) ## cluster a bundled data set online and show how it went
-	$(BIN)/perch demo
+	$(BIN)/perch demo --force
 
 test: lint test-plain test-compiled ## linting, types, layers and all quick tests
 

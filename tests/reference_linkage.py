@@ -27,6 +27,7 @@ class LinkageTree(ReferenceTree):
         self.kind, self.graft_neighbours = linkage, graft
         self.points: list[Vector] = []
         self.grafts = self.interchanges = 0
+        self.ambiguous = False
 
     # Linkages, by definition
 
@@ -130,11 +131,18 @@ class LinkageTree(ReferenceTree):
             for leaf in leaves:
                 centre = self.points_of(leaf).mean(axis=0)
                 others = [v for v in self.nearest_leaves(centre) if v is not leaf]
+                self.note_ties(centre, others[: neighbors + 1])
                 self.graft_leaf(leaf, others[:neighbors])
             made.append(self.grafts - before)
             if made[-1] == 0:
                 break
         return made
+
+    def note_ties(self, centre: Vector, leaves: list[Node]) -> None:
+        """A mean off the grid is rounded to float32: who wins a tie is then up to rounding."""
+        near = np.array([box_min(centre, leaf) for leaf in leaves])
+        close = np.abs(np.diff(near)) <= 1e-5 * near[1:]
+        self.ambiguous |= bool((centre % 1).any() and close.any())
 
     def distances(self):
         def rounded(a: Node, b: Node) -> np.float32:

@@ -5,12 +5,13 @@ the scale of the data, and larger ones merge what belongs apart.
 """
 
 import time
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import Birch
 from sklearn.neighbors import NearestNeighbors
+
+from perchtree.peers import birch_parents
 
 from . import Outcome
 
@@ -32,28 +33,4 @@ def run(X: NDArray[np.float32], n_clusters: int, seed: int) -> Outcome:
     elif n_centres <= n_clusters:
         labels = model.labels_
     notes = {"subclusters": n_centres, "threshold": threshold}
-    return Outcome(parents_of(model, len(X)), labels, seconds, notes=notes)
-
-
-def parents_of(model: Any, n_points: int) -> NDArray[np.int64]:
-    """The CF tree with its points below their subclusters, as an array of parents."""
-    subcluster_of = model.set_params(n_clusters=None).partial_fit().labels_
-    place = {id(part): i for i, part in enumerate(_parts(model))}
-    parents = [-1]  # the root, numbered after the points
-    numbers = np.empty(len(place), np.int64)
-    waiting = [(model.root_, n_points)]
-    while waiting:
-        node, number = waiting.pop()
-        for part in node.subclusters_:
-            parents.append(number)
-            below = n_points + len(parents) - 1
-            if part.child_ is None:
-                numbers[place[id(part)]] = below
-            else:
-                waiting.append((part.child_, below))
-    return np.concatenate([numbers[subcluster_of], parents])
-
-
-def _parts(model: Any) -> list[Any]:
-    """Subclusters in the order of `subcluster_centers_`."""
-    return [part for leaf in model._get_leaves() for part in leaf.subclusters_]
+    return Outcome(birch_parents(model, X), labels, seconds, notes=notes)

@@ -30,7 +30,9 @@ def as_rows(X: Any, n_features: int) -> NDArray[Any]:
         raise ValueError("expected at least one row, got an empty array")
     largest = 0.0
     for start, stop in chunks(rows):
-        largest = max(largest, _check_values(rows[start:stop].astype(np.float64), start))
+        squared = _squared_norms(rows[start:stop])
+        _refuse(~(squared <= MAX_NORM**2), rows[start:stop], start)
+        largest = max(largest, float(squared.max()))
     if 0 < largest < MIN_NORM**2:
         warnings.warn(
             f"all norms are below {MIN_NORM:.0e}, where float32 squares underflow and distances "
@@ -38,6 +40,39 @@ def as_rows(X: Any, n_features: int) -> NDArray[Any]:
             stacklevel=3,
         )
     return rows
+
+
+def as_directions(rows: NDArray[Any]) -> NDArray[np.float64]:
+    """Rows made one long, for cosine distances; ValueError for a row without a direction."""
+    _refuse(unusable_rows(rows, cosine=True), rows, 0)
+    rows = rows / np.abs(rows).max(axis=1, keepdims=True).astype(np.float64)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)  # of squares that are neither huge nor tiny
+    return rows
+
+
+def unusable_rows(rows: NDArray[Any], *, cosine: bool) -> NDArray[np.bool_]:
+    """Which rows cannot be inserted; `why_unusable` says why."""
+    if cosine:
+        largest: NDArray[Any] = np.abs(rows).max(axis=1)
+        return ~np.asarray((largest > 0) & np.isfinite(largest))
+    return ~(_squared_norms(rows) <= MAX_NORM**2)
+
+
+def why_unusable(row: NDArray[Any]) -> str:
+    """What is wrong with a row."""
+    if np.isnan(row).any():
+        return "contains NaN: drop the row or fill in the missing values"
+    if np.isinf(row).any():
+        return "contains infinity: drop the row or clip it"
+    if not row.any():
+        return "is all zeros, which has no direction: drop it, or use metric='euclidean'"
+    return f"has a norm above {MAX_NORM:.0e}, where float32 squares overflow: rescale the data"
+
+
+def _refuse(unusable: NDArray[np.bool_], rows: NDArray[Any], start: int) -> None:
+    if unusable.any():
+        row = int(unusable.argmax())
+        raise ValueError(f"row {start + row} {why_unusable(rows[row])}")
 
 
 def chunks(
@@ -101,18 +136,8 @@ def _objects_as_numbers(rows: NDArray[Any]) -> NDArray[np.float64]:
     return numbers
 
 
-def _check_values(values: NDArray[np.float64], start: int) -> float:
-    """The largest squared norm; ValueError that names the row if one cannot be used."""
+def _squared_norms(rows: NDArray[Any]) -> NDArray[np.float64]:
+    values = rows.astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
-        squared = np.einsum("ij,ij->i", values, values)
-    bad = ~(squared <= MAX_NORM**2)
-    if not bad.any():
-        return float(squared.max())
-    row = int(bad.argmax())
-    if np.isnan(values[row]).any():
-        what = "contains NaN: drop the row or fill in the missing values"
-    elif np.isinf(values[row]).any():
-        what = "contains infinity: drop the row or clip it"
-    else:
-        what = f"has a norm above {MAX_NORM:.0e}, where float32 squares overflow: rescale the data"
-    raise ValueError(f"row {start + row} {what}")
+        norms: NDArray[np.float64] = np.einsum("ij,ij->i", values, values)
+    return norms

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._validate import as_choice, as_count, as_rows
+from ._validate import as_choice, as_count, as_directions, as_rows
 from .errors import CorruptFileError
 from .exemplars import find_exemplars
 from .files.trees import read_tree, user_columns, write_tree
@@ -20,7 +20,9 @@ from .tree import ClusterTree
 
 _METRICS = ("euclidean", "cosine")
 _ABOUT_COLUMNS = ("n_features_in_", "feature_names_in_")
-_TREE_PARAMETERS = ("linkage", "graft", "search", "beam_width", "max_leaves")
+_TREE_PARAMETERS = (
+    "linkage", "graft", "masking", "balance", "search", "beam_width", "max_leaves",
+)  # fmt: skip
 
 
 class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -49,6 +51,8 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         What decides about rotations; "box" is the paper. See `ClusterTree`.
     graft : int
         Neighbours of a new point to whose subtrees it may be grafted; 0 for none.
+    masking, balance : str, optional
+        With linkage="box": the paper's two kinds of rotation, None for none. See `ClusterTree`.
     search : {"auto", "astar", "scan", "beam"}
         How the nearest leaf is found: exactly, or by a beam search.
     beam_width : int
@@ -111,6 +115,8 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         distance_threshold: float | None = None,
         linkage: str = "average",
         graft: int = 5,
+        masking: str | None = "published",
+        balance: str | None = "size",
         search: str = "auto",
         beam_width: int = 120,
         max_leaves: int | None = None,
@@ -122,6 +128,8 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.distance_threshold = distance_threshold
         self.linkage = linkage
         self.graft = graft
+        self.masking = masking
+        self.balance = balance
         self.search = search
         self.beam_width = beam_width
         self.max_leaves = max_leaves
@@ -227,23 +235,11 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 )
 
     def _as_rows(self, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
-        euclidean = self.metric == "euclidean"
         rows: NDArray[Any] = validate_data(
             self, X, reset=reset, dtype=[np.float64, np.float32],
-            ensure_all_finite=not euclidean,  # the tree's own check names the row
+            ensure_all_finite=False,  # our own checks name the row
         )  # fmt: skip
-        if euclidean:
-            return rows
-        rows = np.ascontiguousarray(rows, np.float64)
-        largest = np.abs(rows).max(axis=1, keepdims=True)
-        if not largest.all():
-            raise ValueError(
-                f"row {int((largest == 0).argmax())} is all zeros, which has no direction: drop "
-                "it, or use metric='euclidean'"
-            )
-        rows = rows / largest  # squares of very large or small numbers would be lost
-        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-        return rows
+        return rows if self.metric == "euclidean" else as_directions(rows)
 
     # Reading
 
@@ -357,15 +353,23 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             Only labels that are in `labels_`, or -1.
         distances : float32 array of shape (n_samples,), if asked for
         """
-        check_is_fitted(self)
-        rows = self._as_rows(X, reset=False)
-        with self.tree_.lock:
-            self.tree_.n_jobs = self.n_jobs
-            ids, distances = self.tree_.nearest(rows, k=1)
+        with self._fitted_tree.lock:
+            ids, distances = self.nearest(X)
             labels = self._read()[ids[:, 0]]
         if max_distance is not None:
             labels = np.where(distances[:, 0] > max_distance, -1, labels)
         return (labels, distances[:, 0]) if return_distance else labels
+
+    def nearest(self, X: ArrayLike, k: int = 1) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The ids of each row's k nearest points and their distances; see `ClusterTree.nearest`.
+
+        With the metric "cosine", distances are those between normalised rows.
+        """
+        check_is_fitted(self)
+        rows = self._as_rows(X, reset=False)
+        with self.tree_.lock:
+            self.tree_.n_jobs = self.n_jobs
+            return self.tree_.nearest(rows, k)
 
     # Files
 
@@ -404,11 +408,14 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def load(cls, path: str | Path, *, mmap: bool = False) -> Self:
-        """Load what `save` has written, verified as by `ClusterTree.load`."""
+        """Load what `save` has written, verified as by `ClusterTree.load`.
+
+        A file of `ClusterTree.save` becomes an estimator with that tree and its settings.
+        """
         file = read_tree(path, mmap=mmap)
-        if file.meta.get("kind") != "estimator":
-            raise ValueError(f"{path} is a tree without an estimator: use ClusterTree.load")
         tree = ClusterTree._from_file(path, file, verify=not mmap)
+        if file.meta.get("kind") != "estimator":
+            return cls._around(tree, file.columns)
         try:
             model = cls(**file.meta["parameters"])
             model.tree_ = tree
@@ -428,6 +435,18 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             model._check_parameters()
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             raise CorruptFileError(f"{path} has an estimator that makes no sense") from None
+        return model
+
+    @classmethod
+    def _around(cls, tree: ClusterTree, columns: Any) -> Self:
+        """An estimator for a tree that was made without one."""
+        settings = {name: getattr(tree, name) for name in (*_TREE_PARAMETERS, "n_jobs")}
+        model = cls(**settings)
+        model.tree_, model._tracker, model._fitted_metric = tree, Tracker(), model.metric
+        model.n_features_in_ = tree.n_features
+        model._keys = Keys()
+        if "keys" in columns:
+            model._keys.expect(model._keys.checked(columns["keys"], tree.n_points))
         return model
 
 

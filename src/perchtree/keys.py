@@ -1,6 +1,6 @@
 """The caller's own ids for points: strings or whole numbers, each once."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,22 +24,31 @@ class Keys:
         new = _as_list(keys)
         if len(new) != n_rows:
             raise ValueError(f"{len(new)} keys for {n_rows} rows")
-        kind = type(self._keys[0]) if self._keys else type(new[0])
-        seen: dict[Key, int] = {}
-        places = self._place_of
-        for row, key in enumerate(new):
-            if type(key) is not kind or kind not in (str, int):
-                raise ValueError(
-                    f"keys must be all strings or all whole numbers: row {row} has {key!r}"
-                )
-            if key in places or key in seen:
-                raise ValueError(f"keys must be unique: row {row} has {key!r} again")
-            if isinstance(key, str) and not key.isprintable():
-                key.encode()  # a lone surrogate could not be saved: UnicodeEncodeError
-            if kind is int and not -(2**63) <= int(key) < 2**63:
-                raise ValueError(f"keys must fit 64 bits: row {row} has {key!r}")
-            seen[key] = row
+        for row, why in self.problems(new):
+            raise ValueError(f"row {row} {why}")
         return new
+
+    def problems(self, keys: Sequence[Any]) -> Iterator[tuple[int, str]]:
+        """New keys that cannot be used, and why."""
+        kind: Any = self.kind or type(keys[0])
+        seen: set[Key] = set()
+        known = self._place_of
+        for row, key in enumerate(keys):
+            if type(key) is not kind or kind not in (str, int):
+                yield row, f"has {key!r}: keys must be all strings or all whole numbers"
+            elif key in known or key in seen:
+                yield row, f"has {key!r} again: keys must be unique"
+            elif kind is int and not -(2**63) <= key < 2**63:
+                yield row, f"has {key!r}: keys must fit 64 bits"
+            elif kind is str and not _is_text(key):
+                yield row, f"has {key!r}, which cannot be saved as text"
+            else:
+                seen.add(key)
+
+    @property
+    def kind(self) -> type | None:
+        """Whether keys are str or int; None if there are none yet."""
+        return type(self._keys[0]) if self._keys else None
 
     def checked_for(self, keys: Any, n_points: int, n_rows: int) -> list[Key]:
         """The same for rows that come after so many points: either all have keys or none."""
@@ -54,18 +63,18 @@ class Keys:
     def expect(self, keys: Sequence[Key]) -> None:
         """Add keys of points about to be inserted; `trim` then takes back those that were not."""
         self._keys += keys
-        self._places = {}
 
     def trim(self, n_points: int) -> None:
-        if len(self._keys) > n_points:
-            del self._keys[n_points:]
-            self._places = {}
+        for key in reversed(self._keys[n_points:]):
+            self._places.pop(key, None)
+        del self._keys[n_points:]
 
     @property
     def _place_of(self) -> dict[Key, int]:
-        """Made when it is needed: an interrupted change cannot leave it half done."""
-        if len(self._places) != len(self._keys):
-            self._places = {key: place for place, key in enumerate(self._keys)}
+        """Made when it is needed. It always has the first keys, in order: an interrupted change
+        cannot leave it half done."""
+        for place in range(len(self._places), len(self._keys)):
+            self._places[self._keys[place]] = place
         return self._places
 
     def places(self, keys: Any) -> NDArray[np.int64]:
@@ -80,6 +89,14 @@ class Keys:
         if self._keys and isinstance(self._keys[0], int):
             return np.array(self._keys, np.int64)
         return np.array(self._keys, object)
+
+
+def _is_text(key: str) -> bool:
+    try:
+        key.encode()
+    except UnicodeEncodeError:  # a lone surrogate
+        return False
+    return True
 
 
 def _as_list(keys: Any) -> list[Any]:

@@ -4,7 +4,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from perchtree import ClusterTree
@@ -87,7 +87,9 @@ def test_refine(linkage, max_leaves, X, neighbors):
     reference = grown(LinkageTree(linkage, 2, max_leaves=max_leaves), X)
     made = tree.refine(passes=3, neighbors=neighbors)
     if tree.n_leaves >= 3:
-        assert made == reference.refine(3, neighbors)
+        expected = reference.refine(3, neighbors)
+        assume(not reference.ambiguous)
+        assert made == expected
     assert_same(tree, reference)
 
 

@@ -1,0 +1,51 @@
+"""The modes by name, and what may be set in each."""
+
+from typing import Any
+
+import click
+
+MODES: dict[str, dict[str, Any]] = {
+    "grafted": {},
+    "perch": {"linkage": "box"},
+    "b": {"linkage": "box", "search": "beam"},
+    "c": {"linkage": "box"},
+    "bc": {"linkage": "box", "search": "beam"},
+}
+COLLAPSED = ("c", "bc")
+DEFAULT_LEAVES = 50_000
+
+
+def parameters(mode: str, given: dict[str, Any]) -> dict[str, Any]:
+    """The estimator's parameters; options that were not given are None."""
+    given = {name: value for name, value in given.items() if value is not None}
+    fixed = dict(MODES[mode])
+    for name, value in fixed.items():
+        if given.get(name, value) != value:
+            raise click.UsageError(
+                f"--mode {mode} means --{name} {value}: leave out --{name} {given[name]}, or --mode"
+            )
+    if mode in COLLAPSED:
+        given.setdefault("max_leaves", DEFAULT_LEAVES)
+    elif "max_leaves" in given and mode != "grafted":
+        raise click.UsageError(f"--mode {mode} has no --max-leaves: use c or bc")
+    chosen = given | fixed
+    linkage = chosen.get("linkage", "average")
+    for name in ("masking", "balance"):
+        if name in given and linkage != "box":
+            raise click.UsageError(f"--{name} belongs to the paper's modes: add --mode perch")
+        if given.get(name) == "none":
+            chosen[name] = None
+    if "graft" in given and linkage == "box":
+        raise click.UsageError("--graft needs a linkage: leave out --mode, or --graft")
+    if "beam_width" in given and chosen.get("search") != "beam":
+        raise click.UsageError("--beam needs --search beam, or --mode b or bc")
+    return chosen
+
+
+def mode_name(tree: Any) -> str:
+    """What a tree's mode is called."""
+    collapsed, beam = tree.max_leaves is not None, bool(tree.search == "beam")
+    if tree.linkage == "box":
+        return "PERCH" + ("-" if beam or collapsed else "") + "B" * beam + "C" * collapsed
+    name = "grafted" if tree.graft else "linkage"
+    return name + ", beam search" * beam + ", collapsed" * collapsed

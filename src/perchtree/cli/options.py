@@ -1,0 +1,146 @@
+"""Options that several commands share."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from ..inputs.batches import Columns, Source
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+FORMATS = ("npy", "npz", "parquet", "csv", "tsv", "jsonl", "authors")
+
+TREE = click.argument("tree", type=click.Path(exists=True, dir_okay=False))
+INPUT = click.argument("input")
+FORCE = click.option("--force", is_flag=True, help="Replace the output if it exists.")
+N_JOBS = click.option(
+    "--n-jobs", type=int, metavar="N", help="Threads for searching; -1 for all cores. [default: 1]"
+)
+QUIET = click.option("-q", "--quiet", is_flag=True, help="No progress, no summary.")
+CRITERION = click.option(
+    "--criterion",
+    default="cost",
+    show_default=True,
+    type=click.Choice(["cost", "diameter", "size", "scatter", "ward"]),
+    help="What decides which nodes become clusters; see docs/cuts.md.",
+)
+
+
+def together(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Several options as one decorator."""
+
+    def decorate(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+INPUT_COLUMNS = together(
+    click.option(
+        "--features",
+        multiple=True,
+        metavar="NAMES",
+        help="Columns with features, or one column of lists: names or patterns such as 'f*', "
+        "separated by commas. [default: all that are not named by the options below]",
+    ),
+    click.option(
+        "--id",
+        "id_",
+        metavar="NAME",
+        help="The column with your own ids: they come back in every output.",
+    ),
+    click.option(
+        "--label", metavar="NAME", help="The column with classes, for `score` and pictures."
+    ),
+    click.option(
+        "--text", metavar="NAME", help="The column that says what a row is, for pictures."
+    ),
+    click.option(
+        "--format",
+        "form",
+        type=click.Choice(FORMATS),
+        help="What INPUT is. [default: by its name or first line]",
+    ),
+    click.option(
+        "--header/--no-header",
+        default=None,
+        help="Whether the first line of CSV or TSV names the columns (otherwise they are c1, "
+        "c2, ...).",
+    ),
+    click.option(
+        "--batch",
+        default=10_000,
+        show_default=True,
+        type=click.IntRange(1),
+        metavar="N",
+        help="Rows of the input held in memory at a time.",
+    ),
+    click.option(
+        "--skip-bad",
+        is_flag=True,
+        help="Count and leave out rows that cannot be used, instead of stopping.",
+    ),
+)
+
+GROWING = together(
+    click.option(
+        "--shuffle",
+        type=int,
+        metavar="SEED",
+        help="Insert in a random order (.npy only); ids are then row numbers.",
+    ),
+    click.option(
+        "--skip-rows",
+        default=0,
+        type=click.IntRange(0),
+        metavar="N",
+        help="Leave out the first N rows: to go on after an interruption.",
+    ),
+    click.option(
+        "--checkpoint",
+        type=click.FloatRange(0, min_open=True),
+        metavar="SECONDS",
+        help="Save again and again.",
+    ),
+)
+
+
+class Reading(NamedTuple):
+    """How an input is to be read: what `INPUT_COLUMNS` collects."""
+
+    features: tuple[str, ...]
+    id_: str | None
+    label: str | None
+    text: str | None
+    form: str | None
+    header: bool | None
+    batch: int
+    skip_bad: bool
+
+    def columns(self, known_features: "list[str] | None" = None) -> "Columns":
+        from ..inputs.batches import Columns
+
+        features = tuple(name for given in self.features for name in given.split(",") if name)
+        return Columns(features or tuple(known_features or ()), self.id_, self.label, self.text)
+
+    def open(
+        self, name: str, shuffle: int | None = None, known_features: "list[str] | None" = None
+    ) -> "Source":
+        """Open it; features are by default those that a tree already knows by name."""
+        from ..inputs.opening import open_input
+
+        return open_input(
+            name,
+            self.columns(known_features),
+            form=self.form,
+            has_header=self.header,
+            shuffle=shuffle,
+        )
+
+    @classmethod
+    def taken_from(cls, options: dict[str, Any]) -> "Reading":
+        return cls(**{name: options.pop(name) for name in cls._fields})

@@ -1,0 +1,88 @@
+"""What is shown while a tree grows."""
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..inputs.batches import Batch, Source
+from .session import Session
+
+_EVERY = 10.0
+"""Seconds between lines where there is no terminal."""
+_SHARE_FOR_DEPTH = 0.01
+
+
+class Watch:
+    """Figures about a growing tree, without slowing it down."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._start, self._known = time.monotonic(), session.n_points
+        self._depth, self._depth_seconds, self._depth_at = 0, 0.0, 0.0
+
+    @property
+    def points_per_second(self) -> float:
+        return (self._session.n_points - self._known) / max(time.monotonic() - self._start, 1e-9)
+
+    @property
+    def depth(self) -> int:
+        """Measured now and then: it takes a walk through the tree."""
+        now = time.monotonic()
+        if now - self._depth_at > self._depth_seconds / _SHARE_FOR_DEPTH:
+            self._depth = self._session.model.tree_.depth.max
+            self._depth_at = time.monotonic()
+            self._depth_seconds = self._depth_at - now
+        return self._depth
+
+    def __str__(self) -> str:
+        if self._session.n_points == 0:
+            return "waiting for the first points"
+        return (
+            f"{self._session.n_points:,} points, {self.points_per_second:,.0f}/s, "
+            f"{self._session.model.tree_.n_leaves:,} leaves, depth {self.depth}"
+        )
+
+
+@contextlib.contextmanager
+def shown_progress(
+    session: Session, source: Source, *, quiet: bool
+) -> Iterator[Callable[[Batch | None], None]]:
+    """A bar in a terminal, a line now and then elsewhere; the function takes what was inserted."""
+    watch = Watch(session)
+    if quiet:
+        yield lambda _batch: None
+    elif sys.stderr.isatty():
+        with _bar(source) as (progress, task):
+
+            def update(batch: Batch | None) -> None:
+                done = {} if batch is None else {"completed": batch.done}
+                progress.update(task, figures=str(watch), **done)
+
+            yield update
+    else:
+        last = time.monotonic()
+
+        def print_now_and_then(_batch: Batch | None) -> None:
+            nonlocal last
+            if _batch is not None and time.monotonic() - last >= _EVERY:
+                last = time.monotonic()
+                print(f"perch: {watch}", file=sys.stderr, flush=True)
+
+        yield print_now_and_then
+
+
+@contextlib.contextmanager
+def _bar(source: Source) -> Iterator[tuple[Any, Any]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+    from rich.progress import TimeRemainingColumn as Remaining
+
+    columns: list[Any] = [TextColumn("[bold]{task.description}"), BarColumn(20)]
+    if source.size is not None:
+        columns += [TaskProgressColumn(), Remaining(compact=True, elapsed_when_finished=True)]
+    columns.append(TextColumn("{task.fields[figures]}"))
+    with Progress(*columns, console=Console(stderr=True), refresh_per_second=4) as progress:
+        task = progress.add_task("inserting", total=source.size, figures="reading")
+        yield progress, task

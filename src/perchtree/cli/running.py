@@ -1,0 +1,64 @@
+"""How every command runs: errors in one line, an exit code, a traceback only if asked for."""
+
+import os
+import sys
+import warnings
+from typing import Any
+
+import click
+
+
+class Command(click.Command):
+    """A command that fails with one line and exit code 1; --debug shows where."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        debug = click.Option(
+            ["--debug"],
+            is_flag=True,
+            expose_value=False,
+            callback=_remember_debug,
+            help="Show a traceback if something fails.",
+        )
+        self.params.append(debug)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        warnings.showwarning = lambda message, *_args, **_more: say(f"warning: {message}")
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except BrokenPipeError:  # whoever read our output has had enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(0)
+        except KeyboardInterrupt:
+            if ctx.meta.get("perch.debug"):
+                raise
+            say("stopped")
+            ctx.exit(1)
+        except Exception as error:
+            if ctx.meta.get("perch.debug"):
+                raise
+            say(f"error: {describe(error)}")
+            ctx.exit(1)
+
+
+def _remember_debug(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    ctx.meta["perch.debug"] = value
+
+
+def say(message: str) -> None:
+    """One line on standard error."""
+    click.echo(f"perch: {message}", err=True)
+
+
+def describe(error: Exception) -> str:
+    """An error in one line."""
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror}"
+    if isinstance(error, MemoryError):
+        return f"out of memory ({error}): use --mode bc with --max-leaves to bound it"
+    known = isinstance(error, ValueError | TypeError | OSError | ImportError)
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if known else f"{type(error).__name__}: {text} (--debug shows where)"

@@ -1,0 +1,1 @@
+"""Data from files and streams, batch by batch: one module a kind, `opening` picks it."""

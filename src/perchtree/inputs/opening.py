@@ -1,0 +1,94 @@
+"""From the name of an input to its reader."""
+
+from pathlib import Path
+
+from .arrays import NpyFile, NpzFile
+from .batches import Columns, InputError, Source
+from .delimited import Authors, Delimited
+from .jsonl import JsonLines
+from .lines import Lines
+from .parquet import Parquet
+from .records import Format, TextSource
+
+FORMATS = ("npy", "npz", "parquet", "csv", "tsv", "jsonl", "authors")
+
+_SUFFIXES = {".npy": "npy", ".npz": "npz", ".parquet": "parquet", ".pq": "parquet", ".csv": "csv",
+             ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}  # fmt: skip
+
+
+def open_input(
+    name: str,
+    columns: Columns | None = None,
+    *,
+    form: str | None = None,
+    has_header: bool | None = None,
+    shuffle: int | None = None,
+) -> Source:
+    """Open a file, a folder of Parquet files, or "-", standard input.
+
+    Parameters
+    ----------
+    name : str
+    columns : Columns
+    form : str, optional
+        One of `FORMATS`; otherwise the name's ending or, for a stream, its first line tells.
+    has_header : bool, optional
+        Whether the first line of CSV or TSV names the columns. None: it does, unless it looks
+        like data, which is an error.
+    shuffle : int, optional
+        Seed of a random order; `.npy` only. Rows are then known by their numbers.
+    """
+    columns = columns or Columns()
+    try:
+        return _open(name, columns, form, has_header, shuffle)
+    except InputError as error:
+        raise InputError(f"{shown(name)}: {error}") from None
+
+
+def shown(name: str) -> str:
+    """What errors call an input."""
+    return "standard input" if name == "-" else name
+
+
+def _open(
+    name: str, columns: Columns, form: str | None, has_header: bool | None, shuffle: int | None
+) -> Source:
+    path = Path(name)
+    if name != "-" and not path.exists():
+        raise InputError("there is no such file")
+    form = form or ("parquet" if path.is_dir() else _form_of(path) if name != "-" else None)
+    if shuffle is not None and form != "npy":
+        raise InputError("only a .npy file can be read in random order: convert it, or shuffle it")
+    if form == "npy":
+        return NpyFile(path, columns, shuffle)
+    if form == "npz":
+        return NpzFile(path, columns)
+    if form == "parquet":
+        return Parquet(path, columns)
+    lines = Lines(None if name == "-" else path)
+    first = lines.peek()
+    if not first:
+        raise InputError("there are no rows")
+    if form is None:
+        form = "jsonl" if first.lstrip()[:1] in "{[" else "csv"
+    return TextSource(shown(name), lines, _text_format(form, lines, columns, has_header))
+
+
+def _form_of(path: Path) -> str:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes[-1:] == [".gz"]:
+        suffixes.pop()
+    form = _SUFFIXES.get(suffixes[-1] if suffixes else "")
+    if form is None or (path.suffix.lower() == ".gz" and form in ("npy", "npz", "parquet")):
+        raise InputError(
+            f"its name does not tell what it is: use --format with one of {', '.join(FORMATS)}"
+        )
+    return form
+
+
+def _text_format(form: str, lines: Lines, columns: Columns, has_header: bool | None) -> Format:
+    if form == "jsonl":
+        return JsonLines(columns)
+    if form == "authors":
+        return Authors(columns)
+    return Delimited(lines, "\t" if form == "tsv" else ",", columns, has_header)

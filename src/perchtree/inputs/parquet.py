@@ -1,0 +1,148 @@
+"""Parquet files, and folders of them in the order of their names, read by pyarrow."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .batches import Batch, Columns, InputError
+
+
+def load_pyarrow() -> Any:
+    """The library, or an error that says how to get it."""
+    try:
+        import pyarrow.parquet
+    except ImportError:
+        raise ImportError("Parquet needs pyarrow: pip install 'perchtree[parquet]'") from None
+    return pyarrow
+
+
+class Parquet:
+    """One column a feature, or one column of lists."""
+
+    live = False
+
+    def __init__(self, path: Path, columns: Columns) -> None:
+        self._pa = load_pyarrow()
+        self.name = str(path)
+        self._files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+        if not self._files:
+            raise InputError("there are no .parquet files in this folder")
+        self.size: int | None = sum(map(self._count_rows, self._files))
+        with self._open(self._files[0]) as opened:
+            schema = opened.schema_arrow
+        self._companions = columns.companions(schema.names)
+        self._features = columns.pick_features(schema.names)
+        self._of_lists = len(self._features) == 1 and self._is_list(schema.field(self._features[0]))
+        self.feature_names = None if self._of_lists else self._features
+        self._n_features: int | None = None
+
+    def _open(self, file: Path) -> Any:
+        try:
+            return self._pa.parquet.ParquetFile(file, memory_map=True)
+        except self._pa.ArrowInvalid as error:
+            raise InputError(f"{file.name}: {_one_line(error)}") from None
+
+    def _count_rows(self, file: Path) -> int:
+        with self._open(file) as opened:
+            return int(opened.metadata.num_rows)
+
+    def _is_list(self, field: Any) -> bool:
+        types = self._pa.types
+        kind = field.type
+        return bool(
+            types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+        )
+
+    def batches(self, n_rows: int) -> Iterator[Batch]:
+        wanted = list(dict.fromkeys([*self._features, *self._companions.values()]))
+        start = 0
+        for file in self._files:
+            first = start
+            with self._open(file) as opened:
+                missing = set(wanted) - set(opened.schema_arrow.names)
+                if missing:
+                    raise InputError(f"{file.name} has no column {sorted(missing)[0]!r}")
+                try:
+                    for table in opened.iter_batches(n_rows, columns=wanted):
+                        yield self._as_batch(table, start, _place_in(file.name, first))
+                        start += len(table)
+                except (self._pa.ArrowException, OSError) as error:
+                    raise InputError(f"{file.name} is damaged: {_one_line(error)}") from None
+
+    def _as_batch(self, table: Any, start: int, place: Callable[[int], str]) -> Batch:
+        read = self._read_lists if self._of_lists else self._read_columns
+        X, problems = read(table)
+        rows = np.arange(start, start + len(table))
+        companions = {kind: table[name].to_pylist() for kind, name in self._companions.items()}
+        return Batch(X, companions, rows, place, [], start + len(table)).without(problems)
+
+    def _read_columns(self, table: Any) -> tuple[NDArray[Any], dict[int, str]]:
+        problems: dict[int, str] = {}
+        X: NDArray[Any] | None = None
+        for place, name in enumerate(self._features):
+            column = table[name]
+            if column.null_count:
+                for row in np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False)).tolist():
+                    problems.setdefault(row, f"column {name!r} has no value: fill it in")
+            values = self._as_numbers(column, name)
+            if X is None:
+                X = np.empty((len(table), len(self._features)), values.dtype)
+            if X.dtype != np.result_type(X.dtype, values.dtype):
+                X = X.astype(np.result_type(X.dtype, values.dtype))
+            X[:, place] = values
+        assert X is not None
+        return X, problems
+
+    def _read_lists(self, table: Any) -> tuple[NDArray[Any], dict[int, str]]:
+        name = self._features[0]
+        column = table[name]
+        lengths = self._pa.compute.list_value_length(column).fill_null(-1).to_numpy()
+        if self._n_features is None:
+            known = lengths[lengths > 0]
+            if len(known) == 0:
+                raise InputError(f"column {name!r} has no lists of numbers")
+            self._n_features = int(known[0])
+        d = self._n_features
+        problems = {}
+        for row in np.flatnonzero(lengths != d).tolist():
+            found = "no list" if lengths[row] < 0 else f"{lengths[row]} numbers"
+            problems[row] = f"column {name!r} has {found} instead of {d} numbers"
+        X = np.full((len(table), d), np.nan, np.float32)
+        if problems:
+            column = column.filter(self._pa.array(lengths == d))
+        flat = column.flatten()
+        values = self._as_numbers(flat, name).reshape(-1, d)
+        if not problems:
+            X = values
+        else:
+            X = X.astype(values.dtype)
+            X[lengths == d] = values
+        if flat.null_count:
+            empty = flat.is_null().to_numpy(zero_copy_only=False).reshape(-1, d).any(axis=1)
+            for row in np.flatnonzero(lengths == d)[empty].tolist():
+                problems[row] = f"column {name!r} has a list with an empty place: fill it in"
+        return X, dict(sorted(problems.items()))
+
+    def _as_numbers(self, column: Any, name: str) -> NDArray[Any]:
+        types = self._pa.types
+        kind = column.type
+        if types.is_decimal(kind) or types.is_boolean(kind):
+            column = column.cast(self._pa.float64())
+        elif not (types.is_integer(kind) or types.is_floating(kind)):
+            raise InputError(
+                f"column {name!r} is {kind}, not numbers; pick columns by --features, or say what "
+                "it is by --id, --label or --text"
+            )
+        values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+        return values
+
+
+def _place_in(file: str, first: int) -> Callable[[int], str]:
+    return lambda row: f"{file}, row {row - first}"
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]

@@ -1,0 +1,120 @@
+"""Tables for people and programs: CSV, TSV, JSON Lines (gzip too) and Parquet, written in pieces.
+
+A file is written aside and takes its name when it is whole.
+"""
+
+import contextlib
+import csv
+import gzip
+import io
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from .files.container import replacing
+from .inputs.parquet import load_pyarrow
+
+Table = Mapping[str, Any]
+"""Columns of equal length, by name."""
+
+SUFFIXES = (".csv", ".tsv", ".jsonl", ".csv.gz", ".tsv.gz", ".jsonl.gz", ".parquet")
+
+
+def check_output(name: str, suffixes: Sequence[str], *, force: bool) -> None:
+    """Refuse, before any work is done, what cannot or must not be written."""
+    path = Path(name)
+    if suffixes and not any(path.name.lower().endswith(suffix) for suffix in suffixes):
+        raise ValueError(f"{name}: its name must end with one of {', '.join(suffixes)}")
+    if path.is_dir():
+        raise ValueError(f"{name} is a folder: give a file's name")
+    if path.exists() and not force:
+        raise FileExistsError(f"{name} exists: use --force to replace it")
+    if not path.resolve().parent.is_dir():
+        raise FileNotFoundError(f"{name}: there is no such folder")
+    if path.name.lower().endswith(".parquet"):
+        load_pyarrow()
+
+
+@contextlib.contextmanager
+def open_table(name: str) -> Iterator[Callable[[Table], None]]:
+    """Write a table: the function takes its pieces, all with the same columns. "-" is CSV."""
+    if name == "-":
+        with _text_table(sys.stdout.buffer, "csv") as write:
+            yield write
+        return
+    with replacing(Path(name)) as file:
+        if name.lower().endswith(".parquet"):
+            with _parquet_table(file) as write:
+                yield write
+            return
+        kind = name.lower().removesuffix(".gz").rsplit(".", 1)[-1]
+        if name.lower().endswith(".gz"):
+            with (
+                gzip.GzipFile("", "wb", 6, file, mtime=0) as packed,
+                _text_table(packed, kind) as write,
+            ):
+                yield write
+        else:
+            with _text_table(file, kind) as write:
+                yield write
+
+
+@contextlib.contextmanager
+def _text_table(file: Any, kind: str) -> Iterator[Callable[[Table], None]]:
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=False)
+    started = False
+
+    def write(table: Table) -> None:
+        nonlocal started
+        columns = [_as_list(column) for column in table.values()]
+        if kind == "jsonl":
+            for row in zip(*columns, strict=True):
+                record = dict(zip(table, row, strict=True))
+                text.write(json.dumps(record, ensure_ascii=False) + "\n")
+        else:
+            writer = csv.writer(text, delimiter="\t" if kind == "tsv" else ",", lineterminator="\n")
+            if not started:
+                writer.writerow(table)
+            writer.writerows(zip(*columns, strict=True))
+        started = True
+        text.flush()
+
+    try:
+        yield write
+    finally:
+        with contextlib.suppress(BrokenPipeError):
+            text.detach()
+
+
+@contextlib.contextmanager
+def _parquet_table(file: IO[bytes]) -> Iterator[Callable[[Table], None]]:
+    pyarrow = load_pyarrow()
+    writer: Any = None
+
+    def write(table: Table) -> None:
+        nonlocal writer
+        columns = {name: _as_arrow(pyarrow, column) for name, column in table.items()}
+        piece = pyarrow.table(columns)
+        if writer is None:
+            writer = pyarrow.parquet.ParquetWriter(file, piece.schema)
+        writer.write_table(piece)
+
+    try:
+        yield write
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def _as_list(column: Any) -> list[Any]:
+    return column.tolist() if isinstance(column, np.ndarray) else list(column)
+
+
+def _as_arrow(pyarrow: Any, column: Any) -> Any:
+    if isinstance(column, np.ndarray) and column.dtype.kind != "O":
+        return pyarrow.array(column)
+    return pyarrow.array(_as_list(column))
