@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-all lint test-plain test-compiled bench tables quality gallery clean help
+.PHONY: demo test test-all lint test-plain test-compiled bench tables quality gallery manual clean help
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -50,6 +50,9 @@ quality: $(READY) ## purity of our trees next to others', written to docs/qualit
 
 gallery: $(READY) ## pictures from real data, written to docs/gallery.md
 	$(BIN)/python -m experiments.gallery
+
+manual: $(READY) ## docs/cli.md from the help texts
+	$(BIN)/python -m docs.cli_page
 
 clean: ## remove the virtual environment and all caches
 	rm -rf $(VENV) .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache

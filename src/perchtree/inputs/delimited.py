@@ -17,13 +17,16 @@ class Delimited:
     ) -> None:
         self._reader = csv.reader(lines, delimiter=delimiter, strict=True)
         self._columns = columns
-        first = next(csv.reader([lines.peek()], delimiter=delimiter), [])
-        if not first:
-            raise InputError("there are no rows")
-        if has_header is False:
+        try:
+            first = next(csv.reader([lines.peek()], delimiter=delimiter), [])
             names = [f"c{number}" for number in range(1, len(first) + 1)]
-        else:
-            names = next(row for row in self._reader if row)
+            if has_header is not False:
+                names = next((row for row in self._reader if row), [])
+        except csv.Error as error:
+            raise InputError(f"the first line cannot be split into fields: {error}") from None
+        if not names:
+            raise InputError("there are no rows")
+        if has_header is not False:
             if has_header is None and _looks_like_data(names):
                 raise InputError(
                     f"line {lines.number} should name the columns, but has numbers: use "

@@ -3,6 +3,7 @@
 import gzip
 import os
 import sys
+import weakref
 import zlib
 from collections import deque
 from collections.abc import Iterator
@@ -28,6 +29,7 @@ class Lines(Iterator[str]):
             self._descriptor = sys.stdin.fileno()
         else:
             self._raw = path.open("rb")
+            weakref.finalize(self, self._raw.close)
             is_packed = self._raw.peek(2)[:2] == b"\x1f\x8b"
             self._file = gzip.GzipFile(fileobj=self._raw) if is_packed else self._raw
 

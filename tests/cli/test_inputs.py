@@ -1,0 +1,306 @@
+"""Every kind of input gives the same tree, and says which row is bad."""
+
+import gzip
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kinds import KINDS, NAMED, Rows
+
+from perchtree import ClusterTree, Perch, read_columns
+from perchtree.inputs.batches import Columns, InputError
+from perchtree.inputs.opening import open_input
+from reference import clades_of
+
+TEXTS = ["csv", "csv.gz", "tsv", "jsonl", "lists.jsonl", "authors"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("batch", [1, 7, 100])
+def test_every_kind_gives_the_same_tree(perch, tmp_path, X, kind, batch):
+    rows = Rows(X)
+    perch("fit", *rows.write(tmp_path, kind), "-o", "t.perch", "--batch", batch)
+    model = Perch.load("t.perch")
+    expected = Perch().fit(X)
+    assert clades_of(model.tree_) == clades_of(expected.tree_)
+    columns = read_columns("t.perch")
+    if kind in NAMED:
+        assert list(columns["keys"]) == rows.keys
+        assert [int(label) for label in columns["labels"]] == rows.classes
+        assert columns["texts"] == rows.texts
+    if kind == "authors":
+        assert list(columns["keys"]) == rows.keys
+    if kind in ("npz", "parquet", "folder", "jsonl"):
+        assert columns["labels"].dtype.kind == "i"  # numbers stay numbers
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("row", [0, 8, 17])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e30])
+def test_values_no_tree_takes(perch, tmp_path, X, kind, row, bad):
+    rows = Rows(X)
+    rows.X[row][1] = bad
+    given_ = rows.write(tmp_path, kind)
+    error = perch.fails("fit", *given_, "-o", "t.perch", "--batch", 6)
+    assert place_of(kind, row) in error
+    assert {"nan": "NaN", "inf": "infinity"}.get(str(bad), "norm above") in error
+    assert not (tmp_path / "t.perch").exists()
+    result = perch("fit", *given_, "-o", "t.perch", "--batch", 6, "--skip-bad")
+    assert "1 bad rows were left out" in result.stderr
+    assert place_of(kind, row) in result.stderr
+    kept = np.delete(X, row, axis=0)
+    assert clades_of(ClusterTree.load("t.perch")) == clades_of(Perch().fit(kept).tree_)
+
+
+def place_of(kind, row):
+    """What an error calls a row: each text takes two lines, and files of a folder have five."""
+    if kind in ("csv", "csv.gz", "tsv"):
+        return f"line {2 + 2 * row} "
+    if kind in TEXTS:
+        return f"line {row + 1} "
+    if kind == "folder":
+        return f"part-{row // 5:03}.parquet, row {row % 5} "
+    return f"row {row} "
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+@pytest.mark.parametrize("row", [0, 8, 17])
+@pytest.mark.parametrize("bad", ["oops", "", "[1", None])
+def test_text_where_numbers_belong(perch, tmp_path, X, kind, row, bad):
+    rows = Rows(X)
+    rows.X[row][1] = bad
+    given_ = rows.write(tmp_path, kind)
+    error = perch.fails("fit", *given_, "-o", "t.perch")
+    assert place_of(kind, row) in error
+    assert "not a number" in error or "no value" in error
+    perch("fit", *given_, "-o", "t.perch", "--skip-bad")
+    assert ClusterTree.load("t.perch").n_points == 17
+
+
+@pytest.mark.parametrize("kind", [*TEXTS, "lists.parquet"])
+@pytest.mark.parametrize("row", [8, 17])
+@pytest.mark.parametrize("change", ["longer", "shorter"])
+def test_rows_of_another_length(perch, tmp_path, X, kind, row, change):
+    rows = Rows(X)
+    if change == "longer":
+        rows.X[row].append(1.0)
+        if kind == "jsonl":
+            pytest.skip("further members of an object are not features")
+    else:
+        rows.X[row].pop()
+    error = perch.fails("fit", *rows.write(tmp_path, kind), "-o", "t.perch")
+    assert place_of(kind, row) in error
+    assert "instead of" in error or "has no 'f2'" in error
+
+
+@pytest.mark.parametrize("kind", ["parquet", "folder", "lists.parquet"])
+@pytest.mark.parametrize("row", [0, 8, 17])
+def test_missing_values_in_parquet(perch, tmp_path, X, kind, row):
+    rows = Rows(X)
+    rows.X[row][1] = None
+    error = perch.fails("fit", *rows.write(tmp_path, kind), "-o", "t.perch")
+    assert place_of(kind, row) in error
+    assert "fill it in" in error
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv"])
+@pytest.mark.parametrize("cut", ["first", "last"])
+def test_lines_cut_short(perch, tmp_path, X, kind, cut):
+    rows = Rows(X)
+    rows.texts = ["one line"] * 18
+    path = rows.write(tmp_path, kind)[0]
+    lines = [line for line in Path(path).read_text().split("\n") if line]
+    place = {"first": 0 if kind == "jsonl" else 1, "last": -1}[cut]
+    lines[place] = lines[place][:12]
+    Path(path).write_text("\n".join(lines))
+    options = ["--id", "key", "--label", "class", "--text", "about"]
+    error = perch.fails("fit", path, *options, "-o", "t.perch")
+    assert re.search(r"line \d+ (is not JSON|has \d fields|cannot be split|column)", error), error
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_files_cut_short(perch, tmp_path, X, kind):
+    """No traceback and no tree, wherever a file ends: a clear error, or fewer rows of text."""
+    path = tmp_path / f"rows.{kind}"
+    arguments = Rows(X).write(tmp_path, kind)
+    if kind == "folder":
+        path = path / "part-003.parquet"
+    whole = path.read_bytes()
+    for length in np.linspace(0, len(whole) - 2, 9).astype(int):
+        path.write_bytes(whole[:length])
+        if kind in TEXTS and kind != "csv.gz":
+            result = perch("fit", *arguments, "-o", "t.perch", "--force", "--skip-bad", code=None)
+            if result.exit_code == 0:
+                assert 0 < ClusterTree.load("t.perch").n_points <= 18
+        else:
+            perch.fails("fit", *arguments, "-o", "t.perch")
+            assert not (tmp_path / "t.perch").exists()
+
+
+@pytest.mark.parametrize("kind", NAMED)
+def test_columns_that_are_not_there(perch, tmp_path, X, kind):
+    path, *_ = Rows(X).write(tmp_path, kind)
+    error = perch.fails("fit", path, "-o", "t.perch", "--id", "kye")
+    assert "there is no column 'kye' (did you mean 'key'?)" in error
+    assert "there is no column 'z*'" in perch.fails("fit", path, "-o", "t", "--features", "z*")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
+def test_features_by_name_and_pattern(perch, tmp_path, X, kind):
+    path, *_ = Rows(X).write(tmp_path, kind)
+    for chosen in (["f2,f0"], ["f2", "f0"]):
+        options = [part for name in chosen for part in ("--features", name)]
+        perch("fit", path, "-o", "t.perch", *options, "--force")
+        assert clades_of(ClusterTree.load("t.perch")) == clades_of(Perch().fit(X[:, [2, 0]]).tree_)
+    perch("fit", path, "-o", "t.perch", "--features", "f*", "--force")
+    assert Perch.load("t.perch").feature_names_in_.tolist() == ["f0", "f1", "f2"]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_columns_left_over_must_be_numbers(perch, tmp_path, X, kind):
+    path, *_ = Rows(X).write(tmp_path, kind)
+    error = perch.fails("fit", path, "-o", "t.perch")
+    assert "column 'key'" in error
+    assert "--features" in error
+
+
+def test_headers(perch, tmp_path):
+    def write(text):
+        (tmp_path / "x.csv").write_text(text)
+
+    write("1.5,2\n3,4\n5,6\n")
+    assert "use --no-header" in perch.fails("fit", "x.csv", "-o", "t.perch")
+    perch("fit", "x.csv", "-o", "t.perch", "--no-header")
+    assert ClusterTree.load("t.perch").n_points == 3
+    write("0,1\n3,4\n5,6\n")  # as pandas writes a frame without names
+    perch("fit", "x.csv", "-o", "t.perch", "--force")
+    assert ClusterTree.load("t.perch").n_points == 2
+    write("a,a\n1,2\n")
+    assert "two columns are called 'a'" in perch.fails("fit", "x.csv", "-o", "u.perch")
+    write("a1,2\nb,3\n")
+    assert "use --no-header" in perch.fails("fit", "x.csv", "-o", "u.perch")
+    write("\ufeffx,y\n\n1,2\n\n3,4\n")
+    perch("fit", "x.csv", "-o", "t.perch", "--force")
+    assert Perch.load("t.perch").feature_names_in_.tolist() == ["x", "y"]
+
+
+def test_npz_files(perch, tmp_path, X):
+    np.savez(tmp_path / "one.npz", whatever=X, y=np.arange(18))
+    perch("fit", "one.npz", "-o", "t.perch", "--label", "y")
+    np.savez(tmp_path / "two.npz", a=X, b=X)
+    assert "pick one by --features" in perch.fails("fit", "two.npz", "-o", "u.perch")
+    perch("fit", "two.npz", "-o", "u.perch", "--features", "b")
+    np.savez(tmp_path / "turned.npz", X=np.asfortranarray(X))
+    assert "column by column" in perch.fails("fit", "turned.npz", "-o", "v.perch")
+    np.savez(tmp_path / "short.npz", X=X, y=np.arange(3))
+    assert "'y' has not one" in perch.fails("fit", "short.npz", "-o", "v.perch", "--label", "y")
+    np.savez(tmp_path / "objects.npz", X=X, y=np.array([None] * 18))
+    assert "array 'y'" in perch.fails("fit", "objects.npz", "-o", "v.perch", "--label", "y")
+
+
+def test_npy_files(perch, tmp_path, X):
+    np.save(tmp_path / "turned.npy", np.asfortranarray(X))
+    perch("fit", "turned.npy", "-o", "t.perch")
+    assert clades_of(ClusterTree.load("t.perch")) == clades_of(Perch().fit(X).tree_)
+    np.save(tmp_path / "flat.npy", X[0])
+    assert "expected a 2-d array" in perch.fails("fit", "flat.npy", "-o", "u.perch")
+    np.save(tmp_path / "text.npy", np.array([["a"]]))
+    assert "expected a 2-d array of numbers" in perch.fails("fit", "text.npy", "-o", "u.perch")
+    np.save(tmp_path / "objects.npy", np.array([[None]]))
+    assert "objects.npy" in perch.fails("fit", "objects.npy", "-o", "u.perch")
+    assert "no named columns" in perch.fails("fit", "turned.npy", "-o", "u.perch", "--id", "key")
+    np.save(tmp_path / "empty.npy", np.empty((0, 3)))
+    assert "no rows" in perch.fails("fit", "empty.npy", "-o", "u.perch")
+
+
+def test_parquet_of_other_types(perch, tmp_path):
+    values = {"a": pa.array([1, 2, 3]), "b": pa.array([True, False, True]),
+              "c": pa.array([1.5, 2.5, 3.5], pa.float64())}  # fmt: skip
+    pq.write_table(pa.table(values), tmp_path / "x.parquet")
+    perch("fit", "x.parquet", "-o", "t.perch")
+    expected = [[1, 1, 1.5], [2, 0, 2.5], [3, 1, 3.5]]
+    assert clades_of(ClusterTree.load("t.perch")) == clades_of(Perch().fit(expected).tree_)
+    fixed = pa.array([[1.0, 2.0], [3.0, 4.0]], pa.list_(pa.float64(), 2))
+    pq.write_table(pa.table({"e": fixed}), tmp_path / "y.parquet")
+    perch("fit", "y.parquet", "-o", "u.perch")
+    assert ClusterTree.load("u.perch").n_features == 2
+
+
+def test_a_folder_whose_files_differ(perch, tmp_path):
+    (tmp_path / "folder").mkdir()
+    pq.write_table(pa.table({"a": [1.0], "b": [2.0]}), tmp_path / "folder/1.parquet")
+    pq.write_table(pa.table({"a": [1.0]}), tmp_path / "folder/2.parquet")
+    assert "2.parquet has no column 'b'" in perch.fails("fit", "folder", "-o", "t.perch")
+    (tmp_path / "bare").mkdir()
+    assert "no .parquet files" in perch.fails("fit", "bare", "-o", "t.perch")
+
+
+def test_other_names(perch, tmp_path, X):
+    assert "no such file" in perch.fails("fit", "nothing.npy", "-o", "t.perch")
+    (tmp_path / "x.dat").write_text("a,b\n1,2\n")
+    assert "use --format" in perch.fails("fit", "x.dat", "-o", "t.perch")
+    perch("fit", "x.dat", "-o", "t.perch", "--format", "csv")
+    (tmp_path / "latin.csv").write_bytes("a,é\n1,2\n".encode("latin-1"))
+    assert "not UTF-8" in perch.fails("fit", "latin.csv", "-o", "u.perch")
+    (tmp_path / "empty.csv").write_text("")
+    assert "no rows" in perch.fails("fit", "empty.csv", "-o", "u.perch")
+    (tmp_path / "header.csv").write_text("a,b\n")
+    assert "no rows" in perch.fails("fit", "header.csv", "-o", "u.perch")
+
+
+def test_bare_lists(perch, tmp_path, X):
+    text = "".join(json.dumps(row) + "\n" for row in X.tolist())
+    (tmp_path / "x.jsonl").write_text(text)
+    perch("fit", "x.jsonl", "-o", "t.perch")
+    assert clades_of(ClusterTree.load("t.perch")) == clades_of(Perch().fit(X).tree_)
+
+
+def test_ids_must_be_there_and_be_unique(perch, tmp_path, X):
+    rows = Rows(X)
+    rows.keys[11] = "k3"
+    options = rows.write(tmp_path, "csv")
+    error = perch.fails("fit", *options, "-o", "t.perch", "--batch", 4)
+    assert "line 24 has 'k3' again" in error
+    rows.keys[11] = ""
+    assert "line 24 has no id" in perch.fails("fit", *rows.write(tmp_path, "csv"), "-o", "t.perch")
+    perch("fit", *options, "-o", "t.perch", "--skip-bad")
+    assert ClusterTree.load("t.perch").n_points == 17
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_a_long_line_is_read_whole(perch, tmp_path, suffix):
+    long = "x" * 700_000
+    if suffix == "csv":
+        (tmp_path / "x.csv").write_text(f"t,a\n{long},1\ny,2\n")
+    else:
+        (tmp_path / "x.jsonl").write_text(f'{{"t":"{long}","a":1}}\n{{"t":"y","a":2}}\n')
+    perch("fit", f"x.{suffix}", "-o", "t.perch", "--text", "t")
+    assert read_columns("t.perch")["texts"] == [long, "y"]
+
+
+def test_gzip_cut_short(tmp_path):
+    whole = gzip.compress(b"a,b\n" + b"1,2\n" * 100_000)
+    (tmp_path / "x.csv.gz").write_bytes(whole[:-20])
+    source = open_input(str(tmp_path / "x.csv.gz"))
+    with pytest.raises(InputError, match="damaged after line"):
+        list(source.batches(1000))
+
+
+@given(text=st.text(max_size=200))
+def test_any_text_is_read_or_refused(tmp_path_factory, text):
+    """No crash, whatever is in a file."""
+    folder = tmp_path_factory.getbasetemp()
+    for suffix in ("csv", "tsv", "jsonl"):
+        path = folder / f"any.{suffix}"
+        path.write_text(text, encoding="utf-8", errors="surrogatepass", newline="")
+        try:
+            for batch in open_input(str(path), Columns()).batches(3):
+                batch.checked(cosine=False)
+        except InputError as error:
+            assert str(path) in str(error) or "line" in str(error)
