@@ -39,29 +39,32 @@ def listening(*, live: bool) -> Iterator[Stop]:
         if again or not live:
             raise KeyboardInterrupt
 
-    if threading.current_thread() is not threading.main_thread():
+    with handling(hear):
         yield stop
-        return
-    before = {n: signal.signal(n, hear) for n in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """Signals wait: for saving."""
+    """Signals wait until the end: for saving."""
+    came: list[int] = []
+    with handling(lambda number, _frame: came.append(number)):
+        yield
+    for number in came:
+        signal.raise_signal(number)
+
+
+@contextlib.contextmanager
+def handling(handler: Callable[[int, Any], None]) -> Iterator[None]:
+    """Handle Ctrl-C and SIGTERM for a while; only the main thread can."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {n: signal.signal(n, signal.SIG_IGN) for n in (signal.SIGINT, signal.SIGTERM)}
+    before = {n: signal.signal(n, handler) for n in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, old in before.items():
+            signal.signal(number, old)
 
 
 def arriving(
@@ -169,15 +172,13 @@ class Feeder:
         try:
             if len(batch.X):
                 self._session.add(batch, self._source.feature_names)
-        except KeyboardInterrupt:
-            inserted = self._session.n_points - before
-            if inserted < len(batch.X):
-                self._next_row = int(batch.rows[inserted])
-                raise
-        self._n_bad += len(batch.bad)
-        self._bad += batch.bad[: _MOST_LISTED - len(self._bad)]
-        last = [*batch.rows[-1:].tolist(), *(problem.row for problem in batch.bad[-1:])]
-        self._next_row = max(last) + 1
+        finally:  # a signal may have come at any point
+            waiting = batch.rows[self._session.n_points - before :]
+            last = [*batch.rows[-1:].tolist(), *(problem.row for problem in batch.bad[-1:])]
+            self._next_row = int(waiting[0]) if len(waiting) else max(last) + 1
+            bad = [problem for problem in batch.bad if problem.row < self._next_row]
+            self._n_bad += len(bad)
+            self._bad += bad[: _MOST_LISTED - len(self._bad)]
 
     def _save_if_due(self) -> None:
         now = time.monotonic()

@@ -92,10 +92,12 @@ class Session:
         known = self.n_points
         for name in self._columns:
             self._expect(name, batch.companions.get(name), known, len(batch.X))
-        with _names_not_needed():
-            self.model.partial_fit(batch.X, keys=batch.companions.get("keys"))
-        if known == 0 and feature_names is not None:
-            self.model.feature_names_in_ = np.array(feature_names, object)
+        try:
+            with _names_not_needed():
+                self.model.partial_fit(batch.X, keys=batch.companions.get("keys"))
+        finally:
+            if known == 0 and self.n_points and feature_names is not None:
+                self.model.feature_names_in_ = np.array(feature_names, object)
 
     def nearest(self, X: Any) -> tuple[Any, Any]:
         """The nearest point of each row, and how far it is."""
