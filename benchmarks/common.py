@@ -54,10 +54,10 @@ def half_product(X: Any) -> float:
     return best_of(3, lambda: a @ b.T) * (len(X) / n_rows) ** 2 / 2
 
 
-def run_python(code: str, **environment: str) -> str:
+def run_python(code: str, *arguments: str, **environment: str) -> str:
     """The output of a process of its own."""
     result = subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-c", code, *arguments],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, **environment},
