@@ -35,5 +35,5 @@ def perch(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def X():
+def X():  # noqa: N802
     return np.random.default_rng(0).normal(size=(18, 3)).astype(np.float32)

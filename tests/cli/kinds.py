@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 ROLES = ["--id", "key", "--label", "class", "--text", "about"]
-NAMED = ["npz", "parquet", "lists.parquet", "folder", "csv", "csv.gz", "tsv", "jsonl", "lists.jsonl"]
+NAMED = ["npz", "parquet", "lists.parquet", "folder", "csv", "csv.gz", "tsv", "jsonl",
+         "lists.jsonl"]  # fmt: skip
 KINDS = ["npy", *NAMED, "authors"]
 """All that are files; a text kind can be a stream as well."""
 
@@ -74,9 +75,7 @@ class Rows:
     def _write_delimited(self, file, delimiter):
         writer = csv.writer(file, delimiter=delimiter)
         writer.writerow(["key", "class", "about", *self.names])
-        for key, label, text, row in zip(
-            self.keys, self.classes, self.texts, self.X, strict=True
-        ):
+        for key, label, text, row in zip(self.keys, self.classes, self.texts, self.X, strict=True):
             writer.writerow([key, label, text, *row])
 
     def _write_csv(self, path):

@@ -7,10 +7,12 @@ import sys
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 from kinds import Rows
 
 import perchtree
 from perchtree import ClusterTree, Perch, read_columns
+from perchtree.cli import main
 from perchtree.exports.authors import read_authors
 from perchtree.metrics import dendrogram_purity
 from reference import clades_of
@@ -220,7 +222,9 @@ def test_cut_several_ways(perch, tree, X):
     rows = read_csv("out.csv")
     found = [[int(row["cluster_2"]), int(row["cluster_5"])] for row in rows]
     assert found == expected.cut([2, 5]).tolist()
-    rows = list(csv.DictReader(perch("cut", tree, "--distance", 1.5, "-o", "-").stdout.splitlines()))
+    rows = list(
+        csv.DictReader(perch("cut", tree, "--distance", 1.5, "-o", "-").stdout.splitlines())
+    )
     rows = [row for row in rows if row["cluster"]]
     assert [int(row["cluster"]) for row in rows] == expected.cut(distance=1.5).tolist()
     perch("cut", tree, "-k", 3, "--criterion", "diameter", "-o", "d.csv")
@@ -346,21 +350,18 @@ def test_export(perch, tmp_path, tree, X):
     )
     np.save(tmp_path / "x.npy", X)
     perch("fit", "x.npy", "-o", "bare.perch")
-    assert "needs: fit with --label" in perch.fails("export", "bare.perch", "--to", "tsv", "-o", "b")
+    assert "needs: fit with --label" in perch.fails(
+        "export", "bare.perch", "--to", "tsv", "-o", "b"
+    )
 
 
 # Errors
 
 
 def test_debug_shows_where(perch, tmp_path):
+    options = ["fit", "nothing.npy", "-o", "t", "--debug"]
     with pytest.raises(ValueError, match="no such file"):
-        from click.testing import CliRunner
-
-        from perchtree.cli import main
-
-        CliRunner().invoke(
-            main, ["fit", "nothing.npy", "-o", "t", "--debug"], catch_exceptions=False
-        )
+        CliRunner().invoke(main, options, catch_exceptions=False)
 
 
 @pytest.mark.parametrize("missing", ["pyarrow", "matplotlib"])

@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from docs import cli_page
 
 import perchtree
-from docs import cli_page
 
 
 def test_help_lists_the_commands(perch):
