@@ -1,7 +1,8 @@
 """BIRCH (scikit-learn), its CF tree scored as a tree in which nodes have many children.
 
-The threshold is half the median distance to the nearest neighbour in a sample: it must follow
-the scale of the data, and larger ones merge what belongs apart.
+The threshold is a share of the median distance to the nearest neighbour. "Online": the tree as
+one pass leaves it. "Rebuild": as BIRCH condenses its tree, the subclusters of that tree are
+inserted, leaf after leaf, into a new one; points follow their subcluster.
 """
 
 import time
@@ -9,28 +10,42 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import Birch
-from sklearn.neighbors import NearestNeighbors
+from sklearn.metrics import pairwise_distances_argmin
 
 from perchtree.peers import birch_parents
 
-from . import Outcome
+from . import Outcome, nearest_distances
 
 MOST_CENTRES = 10_000
 """Its last step clusters all subclusters at once, in quadratic memory."""
 
 
-def run(X: NDArray[np.float32], n_clusters: int, seed: int) -> Outcome:
-    sample = X[:: max(1, len(X) // 1000)]
-    distances, _ = NearestNeighbors(n_neighbors=2).fit(X).kneighbors(sample)
-    threshold = 0.5 * float(np.median(distances[:, 1]))
+def run(
+    X: NDArray[np.float32], n_clusters: int, seed: int, *, share: float = 0.5, branching: int = 50,
+    rebuild: bool = False,
+) -> Outcome:  # fmt: skip
+    threshold = share * float(np.median(nearest_distances(X)))
+    settings = {"n_clusters": None, "threshold": threshold, "branching_factor": branching}
     start = time.perf_counter()
-    model = Birch(n_clusters=None, threshold=threshold).fit(X)
+    model = Birch(**settings).fit(X)
+    centres = model.subcluster_centers_
+    if rebuild:
+        again = Birch(**settings).fit(centres)
     seconds = time.perf_counter() - start
-    n_centres = len(model.subcluster_centers_)
     labels = None
-    if n_clusters < n_centres <= MOST_CENTRES:
+    if n_clusters < len(centres) <= MOST_CENTRES:
         labels = model.set_params(n_clusters=n_clusters).partial_fit().predict(X)
-    elif n_centres <= n_clusters:
+    elif len(centres) <= n_clusters:
         labels = model.labels_
-    notes = {"subclusters": n_centres, "threshold": threshold}
-    return Outcome(birch_parents(model, X), labels, seconds, notes=notes)
+    tree = _below(birch_parents(again, centres), centres, X) if rebuild else birch_parents(model, X)
+    notes = {"subclusters": len(centres), "threshold": threshold}
+    return Outcome(tree, labels, seconds, notes=notes)
+
+
+def _below(
+    parents: NDArray[np.int64], centres: NDArray[np.float32], X: NDArray[np.float32]
+) -> NDArray[np.int64]:
+    """A tree of centres as a tree of the points: each point is below its nearest centre."""
+    nearest = pairwise_distances_argmin(X, centres)
+    shifted = np.where(parents >= 0, parents + len(X), -1)
+    return np.concatenate([nearest + len(X), shifted])

@@ -23,8 +23,8 @@ def _outcome(tree: ClusterTree, n_clusters: int, seconds: float, **notes: Any) -
 def warm_up(**settings: Any) -> None:
     """Compile everything that a build or a refinement will use."""
     for rows in (1, 100):
-        for search in ("auto", "astar", "scan"):
-            tree = ClusterTree(4, n_jobs=-1, search=search, **settings)
+        for search in ["beam"] if settings.get("search") == "beam" else ["auto", "astar", "scan"]:
+            tree = ClusterTree(4, n_jobs=-1, **settings | {"search": search})
             tree.insert(np.random.default_rng(0).random((300 + rows, 4)))
             tree.insert(np.zeros((rows, 4)))
             if tree.linkage != "box":
@@ -47,3 +47,9 @@ def build_and_refine(X: NDArray[np.float32], n_clusters: int, **settings: Any) -
     grafts = outcome.tree.refine()
     seconds = outcome.seconds + time.perf_counter() - start
     yield _outcome(outcome.tree, n_clusters, seconds, grafts=grafts)
+
+
+def run(X: NDArray[np.float32], n_clusters: int, seed: int, **settings: Any) -> Outcome:
+    """One mode, compiled before its clock runs."""
+    warm_up(**settings | ({"max_leaves": 50} if "max_leaves" in settings else {}))
+    return build(X, n_clusters, **settings)
