@@ -1,38 +1,72 @@
-"""Data sets by name: X as float32 and y, in the order of a seed."""
+"""Data sets by name: X as float32 and y, in the order of a seed.
+
+Files lie in the folder that PERCHTREE_DATA names: NAME.npz with X and y, or NAME.npy with
+NAME.labels.npy for what cannot be passed on (Speaker, ImageNet features). What is not there is
+taken from scikit-learn or OpenML, if there is a network. Generated data has its sizes in its name.
+"""
 
 import os
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.datasets import load_digits
+from sklearn.datasets import fetch_covtype, fetch_openml, load_digits
+
+Data = tuple[NDArray[np.float32], NDArray[np.int64]]
 
 NAMES = [
     "glass", "digits", "spambase", "letter", "aloi27", "omniglot", "clinc150", "hist50k", "covtype",
 ]  # fmt: skip
 
+OPENML = {"aloi": 42396, "spambase": 44, "glass": 41, "letter": 6}
+"""Numbers of data sets at openml.org."""
 
-def load(
-    name: str, n_rows: int | None = None, seed: int = 0
-) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+USERS_OWN = ["aloi", "speaker", "ilsvrc50k", "ilsvrc", "imagenet100k"]
+"""The paper's data that has no free copy: files of your own."""
+
+
+def load(name: str, n_rows: int | None = None, seed: int = 0) -> Data:
     """Load a data set, shuffle it, and keep its first rows."""
-    if name == "digits":
-        X, y = load_digits(return_X_y=True)
-    else:
-        folder = os.environ.get("PERCHTREE_DATA")
-        if not folder:
-            sys.exit("PERCHTREE_DATA is not set: it names the folder with the data sets")
-        with np.load(Path(folder) / f"{name}.npz") as file:
-            X, y = file["X"], file["y"]
+    X, y = _load_all(name)
+    y = np.unique(y, return_inverse=True)[1]
     order = np.random.default_rng(seed).permutation(len(X))[:n_rows]
     scale = np.float32(255 if name == "omniglot" else 1)
     return X[order].astype(np.float32) / scale, y[order].astype(np.int64)
 
 
-def separable(
-    rng: np.random.Generator, n_clusters: int, per_cluster: int, n_features: int
-) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+def _load_all(name: str) -> tuple[NDArray, NDArray]:  # type: ignore[type-arg]
+    kind, *sizes = name.split("-")
+    if kind in GENERATED:
+        return GENERATED[kind](np.random.default_rng(0), *map(int, sizes))
+    if name == "digits":
+        return load_digits(return_X_y=True)
+    folder = Path(os.environ.get("PERCHTREE_DATA", "."))
+    if (folder / f"{name}.npz").exists():
+        with np.load(folder / f"{name}.npz") as file:
+            return file["X"], file["y"]
+    if (folder / f"{name}.npy").exists():
+        labels = np.load(folder / f"{name}.labels.npy")
+        return np.load(folder / f"{name}.npy", mmap_mode="r"), labels
+    return _download(name, folder)
+
+
+def _download(name: str, folder: Path) -> tuple[NDArray, NDArray]:  # type: ignore[type-arg]
+    hint = (
+        f"{name} is not in {folder}: set PERCHTREE_DATA to a folder with {name}.npz (X and y), or "
+        f"with {name}.npy and {name}.labels.npy"
+    )
+    try:
+        if name == "covtype":
+            return fetch_covtype(return_X_y=True)
+        if name in OPENML:
+            return fetch_openml(data_id=OPENML[name], return_X_y=True, as_frame=False)
+    except OSError as error:
+        raise FileNotFoundError(f"{hint}. Downloading it failed: {error}") from None
+    raise FileNotFoundError(hint)
+
+
+def separable(rng: np.random.Generator, n_clusters: int, per_cluster: int, n_features: int) -> Data:
     """Clusters whose points are all closer to each other than to others, but often not by much."""
     y = np.repeat(np.arange(n_clusters), per_cluster)
     while True:
@@ -42,6 +76,20 @@ def separable(
         same = y[:, np.newaxis] == y
         if squared[same].max() < squared[~same].min():
             return X.astype(np.float32), y
+
+
+def mixture(rng: np.random.Generator, n_points: int, n_clusters: int, n_features: int) -> Data:
+    """An extreme mixture: very many clusters, of sizes that follow a power law."""
+    shares = 1 / np.arange(1, n_clusters + 1) ** 0.5
+    extra = rng.choice(n_clusters, n_points - n_clusters, p=shares / shares.sum())
+    y = rng.permutation(np.concatenate([np.arange(n_clusters), extra]))
+    centres = rng.normal(size=(n_clusters, n_features)).astype(np.float32)
+    noise = rng.standard_normal((n_points, n_features), np.float32)
+    return centres[y] + np.float32(0.5) * noise, y
+
+
+GENERATED: dict[str, Callable[..., Data]] = {"separable": separable, "mixture": mixture}
+"""separable-CLUSTERS-PER_CLUSTER-FEATURES, mixture-POINTS-CLUSTERS-FEATURES."""
 
 
 def in_order(order: str, rng: np.random.Generator, y: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perchtree import ClusterTree
+from perchtree.plot import watch_growth
 
 from . import Outcome
 
@@ -17,6 +18,7 @@ GRAFTED = {"linkage": "average"}
 
 def _outcome(tree: ClusterTree, n_clusters: int, seconds: float, **notes: Any) -> Outcome:
     labels = tree.cut(min(n_clusters, tree.n_leaves))
+    notes["bytes"] = tree.estimate_memory(tree.n_points)
     return Outcome(tree, labels, seconds, tree.depth.max, notes)
 
 
@@ -53,3 +55,15 @@ def run(X: NDArray[np.float32], n_clusters: int, seed: int, **settings: Any) -> 
     """One mode, compiled before its clock runs."""
     warm_up(**settings | ({"max_leaves": 50} if "max_leaves" in settings else {}))
     return build(X, n_clusters, **settings)
+
+
+def grow(X: NDArray[np.float32], n_clusters: int, seed: int, **settings: Any) -> Outcome:
+    """The same, watched: time and depth against the number of points."""
+    settings["search"] = "astar"
+    warm_up(**settings)
+    tree = ClusterTree(X.shape[1], **settings)
+    start = time.perf_counter()
+    growth = watch_growth(tree, X, steps=40)
+    seconds = time.perf_counter() - start
+    notes = {name: np.asarray(values).tolist() for name, values in growth._asdict().items()}
+    return _outcome(tree, n_clusters, seconds, growth=notes)

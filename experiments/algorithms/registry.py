@@ -48,7 +48,7 @@ def _mbhac(linkage: str, buffer: int) -> Entry:
     return Entry(partial(mbhac.run, linkage=linkage, buffer=buffer), True)
 
 
-_SHARES = ({"share": 0.1}, {"share": 0.5}, {"share": 1.0})
+_SHARES = ({"share": 0.1}, {"share": 0.5})
 _CORESETS = ({"per_cluster": 5}, {"per_cluster": 20})
 
 ALGORITHMS: dict[str, Entry] = {
@@ -76,11 +76,12 @@ ALGORITHMS: dict[str, Entry] = {
     "BICO": Entry(bico.run, False, is_kmeans=True, grid=_CORESETS),
     "DBSCAN": Entry(
         dbscan.run, False, knows_order=False,
-        grid=({"quantile": 0.25}, {"quantile": 0.5}, {"quantile": 0.75}),
+        grid=({"quantile": 0.5}, {"quantile": 0.75}),
     ),
     "fast_hdbscan": Entry(
         peers.run_hdbscan, False, knows_order=False,
-        grid=({"min_cluster_size": 2}, {"min_cluster_size": 5}, {"min_cluster_size": 15}),
+        grid=({"min_cluster_size": 2}, {"min_cluster_size": 5}),
     ),
+    "PERCH, watched": Entry(perch.grow, True),
     "faiss k-means": Entry(peers.run_faiss, False, is_kmeans=True),
 }  # fmt: skip

@@ -1,0 +1,173 @@
+"""Which runs each table and figure of the paper's section 6 needs."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from .algorithms.registry import ALGORITHMS
+from .runs import Run, with_parameters
+
+TREES = [
+    "PERCH", "PERCH-B", "PERCH-C", "PERCH-BC", "grafted", "BIRCH (online)", "MB-HAC-Com. (2K)",
+    "MB-HAC-Com. (5K)", "MB-HAC-Cent. (2K)", "MB-HAC-Cent. (5K)", "HKMeans", "BIRCH (rebuild)",
+    "HAC single", "HAC average", "HAC complete", "HAC Ward",
+]  # fmt: skip
+FLAT = ["SKM++", "BICO", "MB-KM", "K-means", "DBSCAN", "fast_hdbscan", "faiss k-means"]
+OF_TREES = ["PERCH", "PERCH-B", "PERCH-C", "PERCH-BC", "grafted", "HAC average", "HAC complete"]
+"""Trees that are cut for the table of flat clusterings."""
+
+ROBUST = [
+    "PERCH", "grafted", "MB-HAC-Com. (2K)", "MB-HAC-Com. (5K)", "MB-HAC-Cent. (2K)",
+    "MB-HAC-Cent. (5K)", "o-MB-KM", "SKM++",
+]  # fmt: skip
+SMALL_METHODS = [
+    "PERCH", "grafted", "BIRCH (online)", "BIRCH (rebuild)", "HKMeans", "HAC complete",
+    "HAC average", "HAC Ward",
+]  # fmt: skip
+
+
+class Scale(NamedTuple):
+    """How large everything is."""
+
+    large: dict[str, int | None]
+    """Rows of each data set; None for all."""
+    small: dict[str, int | None]
+    seeds_large: int
+    seeds_small: int
+    robust: tuple[str, int | None]
+    tradeoff: tuple[str, int | None]
+    watched: tuple[str, int | None]
+    mixture_points: int
+    mixture_clusters: tuple[int, ...]
+    leaves: tuple[int, ...]
+    skipped: tuple[str, ...] = ()
+    """Algorithms left out."""
+
+
+FULL = Scale(
+    large={"covtype": None, "aloi27": None, "clinc150": None, "omniglot": 10_000,
+           "hist50k": 20_000},
+    small={"glass": None, "digits": 200, "spambase": None},
+    seeds_large=5,
+    seeds_small=10,
+    robust=("aloi27", None),
+    tradeoff=("clinc150", None),
+    watched=("covtype", 300_000),
+    mixture_points=30_000,
+    mixture_clusters=(10, 30, 100, 300, 1000, 3000, 5000),
+    leaves=(500, 1000, 2000, 5000, 10_000, 20_000, 50_000),
+)  # fmt: skip
+
+QUICK = Scale(
+    large={"letter": 2000, "aloi27": 2000},
+    small={"glass": None, "digits": 200},
+    seeds_large=1,
+    seeds_small=2,
+    robust=("aloi27", 2000),
+    tradeoff=("digits", None),
+    watched=("letter", None),
+    mixture_points=3000,
+    mixture_clusters=(10, 100, 500),
+    leaves=(100, 500, 2000),
+)
+
+TINY = Scale(
+    large={"digits": 300},
+    small={"digits": 200},
+    seeds_large=1,
+    seeds_small=2,
+    robust=("digits", 300),
+    tradeoff=("digits", 300),
+    watched=("digits", 500),
+    mixture_points=400,
+    mixture_clusters=(5, 50),
+    leaves=(50, 300),
+    skipped=("fast_hdbscan",),
+)
+
+
+def tuned(run: Run) -> list[Run]:
+    """The run with every setting of its algorithm's grid."""
+    return [with_parameters(run, **setting) for setting in ALGORITHMS[run.algorithm].grid]
+
+
+def large(scale: Scale, seed: int) -> Iterator[Run]:
+    """Dendrogram purity and pairwise F1 on large data."""
+    for name, rows in scale.large.items():
+        for algorithm in [*TREES, *FLAT]:
+            if seed == 0 or ALGORITHMS[algorithm].knows_order:
+                yield from tuned(Run(name, rows, algorithm, seed=seed))
+
+
+def small(scale: Scale, seed: int) -> Iterator[Run]:
+    """Small benchmarks."""
+    for name, rows in scale.small.items():
+        for algorithm in SMALL_METHODS:
+            if seed == 0 or ALGORITHMS[algorithm].knows_order:
+                yield from tuned(Run(name, rows, algorithm, seed=seed))
+
+
+def robust(scale: Scale, seed: int) -> Iterator[Run]:
+    """Adversarial orders."""
+    name, rows = scale.robust
+    for order in ("round robin", "sorted"):
+        for algorithm in ROBUST:
+            yield from tuned(Run(name, rows, algorithm, order=order, seed=seed))
+
+
+def tradeoff(scale: Scale, seed: int) -> Iterator[Run]:
+    """Speed against purity as the parameters of the paper vary."""
+    name, rows = scale.tradeoff
+
+    def runs(algorithm: str, **values: list[Any]) -> Iterator[Run]:
+        for parameter, settings in values.items():
+            for value in settings:
+                yield with_parameters(Run(name, rows, algorithm, seed=seed), **{parameter: value})
+
+    yield from runs("PERCH-BC", beam_width=[1, 5, 20, 60, 120, 300])
+    yield from runs("PERCH-BC", max_leaves=[500, 2000, 10_000])
+    yield from runs("BIRCH (online)", branching=[5, 20, 50, 200])
+    yield from runs("BIRCH (rebuild)", branching=[5, 20, 50, 200])
+    yield from runs("HKMeans", iterations=[1, 3, 10, 40, 160])
+    yield from (Run(name, rows, algorithm, seed=seed) for algorithm in ("PERCH", "grafted"))
+
+
+def watched(scale: Scale, _seed: int) -> Iterator[Run]:
+    """Insert time and depth against the number of points, with and without balance."""
+    name, rows = scale.watched
+    for balance in ("size", None):
+        yield with_parameters(Run(name, rows, "PERCH, watched"), balance=balance)
+
+
+def over_k(scale: Scale, seed: int) -> Iterator[Run]:
+    """Run time against the number of clusters."""
+    for k in scale.mixture_clusters:
+        name = f"mixture-{scale.mixture_points}-{k}-64"
+        for algorithm in ("PERCH", "grafted", "MB-KM", "faiss k-means"):
+            yield Run(name, None, algorithm, seed=seed)
+
+
+def memory(scale: Scale, seed: int) -> Iterator[Run]:
+    """Purity against memory in collapsed mode."""
+    name, rows = scale.robust
+    for leaves in scale.leaves:
+        yield with_parameters(Run(name, rows, "PERCH", seed=seed), max_leaves=leaves)
+        yield with_parameters(Run(name, rows, "grafted", seed=seed), max_leaves=leaves)
+
+
+def everything(scale: Scale) -> Iterator[Run]:
+    """All runs, the first seed of everything before the second of anything."""
+    for seed in range(max(scale.seeds_large, scale.seeds_small)):
+        if seed < scale.seeds_large:
+            for section in (large, robust, tradeoff, over_k, memory, watched):
+                yield from _kept(scale, section(scale, seed))
+        if seed < scale.seeds_small:
+            yield from _kept(scale, small(scale, seed))
+
+
+def _kept(scale: Scale, runs: Iterator[Run]) -> Iterator[Run]:
+    return (run for run in runs if run.algorithm not in scale.skipped)
+
+
+def setting(run: Run) -> dict[str, Any]:
+    return dict(json.loads(run.parameters))
