@@ -45,8 +45,8 @@ class Scale(NamedTuple):
 
 
 FULL = Scale(
-    large={"covtype": None, "aloi27": None, "clinc150": None, "omniglot": 10_000,
-           "hist50k": 20_000},
+    large={"aloi27": None, "clinc150": None, "omniglot": 10_000, "hist50k": 20_000,
+           "covtype": None},
     small={"glass": None, "digits": 200, "spambase": None},
     seeds_large=5,
     seeds_small=10,
@@ -99,12 +99,13 @@ def large(scale: Scale, seed: int) -> Iterator[Run]:
                 yield from tuned(Run(name, rows, algorithm, seed=seed))
 
 
-def small(scale: Scale, seed: int) -> Iterator[Run]:
-    """Small benchmarks."""
+def small(scale: Scale) -> Iterator[Run]:
+    """Small benchmarks: all orders of a setting follow each other, and share a process."""
     for name, rows in scale.small.items():
         for algorithm in SMALL_METHODS:
-            if seed == 0 or ALGORITHMS[algorithm].knows_order:
-                yield from tuned(Run(name, rows, algorithm, seed=seed))
+            seeds = scale.seeds_small if ALGORITHMS[algorithm].knows_order else 1
+            for run in tuned(Run(name, rows, algorithm)):
+                yield from (run._replace(seed=seed) for seed in range(seeds))
 
 
 def robust(scale: Scale, seed: int) -> Iterator[Run]:
@@ -157,12 +158,10 @@ def memory(scale: Scale, seed: int) -> Iterator[Run]:
 
 def everything(scale: Scale) -> Iterator[Run]:
     """All runs, the first seed of everything before the second of anything."""
-    for seed in range(max(scale.seeds_large, scale.seeds_small)):
-        if seed < scale.seeds_large:
-            for section in (large, robust, tradeoff, over_k, memory, watched):
-                yield from _kept(scale, section(scale, seed))
-        if seed < scale.seeds_small:
-            yield from _kept(scale, small(scale, seed))
+    yield from _kept(scale, small(scale))
+    for seed in range(scale.seeds_large):
+        for section in (large, robust, tradeoff, over_k, memory, watched):
+            yield from _kept(scale, section(scale, seed))
 
 
 def _kept(scale: Scale, runs: Iterator[Run]) -> Iterator[Run]:

@@ -1,4 +1,4 @@
-"""The numbers of the paper (tables 2 to 5 and section 6.4), and which of our data they belong to."""
+"""The numbers of the paper's section 6, and which of our data they belong to."""
 
 DATA = {
     "CoverType": "covtype", "ILSVRC12 (50K)": "ilsvrc50k", "ALOI": "aloi", "ILSVRC12": "ilsvrc",

@@ -1,5 +1,6 @@
 """Runs: one in a process of its own, within limits; finished ones are kept and not repeated."""
 
+import itertools
 import json
 import subprocess
 import sys
@@ -74,37 +75,42 @@ def missing(planned: Iterable[Run], results: Results) -> list[Run]:
 def run_all(
     planned: Iterable[Run], results: Results, *, time_limit: float, memory_limit: float
 ) -> Iterator[tuple[Run, Result]]:
-    """Run what is left, one after the other."""
-    for run in missing(planned, results):
-        if results.blown_up(run) is not None:  # meanwhile
+    """Run what is left, one after the other; runs that differ by their seed alone, together."""
+    for _, group in itertools.groupby(missing(planned, results), lambda run: run.without_seed):
+        runs = list(group)
+        if results.blown_up(runs[0]) is not None:  # meanwhile
             continue
-        result = run_apart(run, time_limit, memory_limit)
-        results.add(run, result)
-        yield run, result
+        for run, result in zip(runs, run_apart(runs, time_limit, memory_limit), strict=False):
+            results.add(run, result)
+            yield run, result
 
 
-def run_apart(run: Run, time_limit: float, memory_limit: float) -> Result:
-    """One run in a process of its own. Whatever happens to it is a result."""
-    command = [sys.executable, "-m", "experiments.worker", json.dumps(run._asdict())]
+def run_apart(runs: list[Run], time_limit: float, memory_limit: float) -> list[Result]:
+    """Runs in a process of their own. Whatever happens to them is a result, and ends it."""
+    given = json.dumps([run._asdict() for run in runs])
+    command = [sys.executable, "-m", "experiments.worker", given, str(memory_limit)]
     start = time.perf_counter()
+    ended = "ok"
     try:
         done = subprocess.run(
-            [*command, str(memory_limit)], capture_output=True, text=True,
-            timeout=time_limit + 60,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return {"status": "time", "limit": time_limit, "date": _today()}
-    lines = done.stdout.splitlines()
-    if done.returncode == 0 and lines:
-        result: Result = json.loads(lines[-1])
-        if result["status"] == "ok" and result["seconds"] > time_limit:
+            command, capture_output=True, text=True, timeout=len(runs) * time_limit + 60
+        )
+        output, errors = done.stdout, done.stderr
+        if done.returncode != 0:
+            by_memory = "MemoryError" in errors or "bad_alloc" in errors or done.returncode == -9
+            ended = "memory" if by_memory else "failed"
+    except subprocess.TimeoutExpired as stopped:
+        output = (stopped.stdout or b"").decode()
+        errors, ended = "", "time"
+    found: list[Result] = [json.loads(line) for line in output.splitlines() if line[:1] == "{"]
+    for result in found:
+        if result["seconds"] > time_limit:
             result["status"] = "time"
-    else:
-        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        by_memory = "MemoryError" in last or "bad_alloc" in done.stderr or done.returncode == -9
-        result = {"status": "memory" if by_memory else "failed", "message": last[:200]}
-    return result | {"wall": round(time.perf_counter() - start, 1), "date": _today()}
-
-
-def _today() -> str:
-    return time.strftime("%Y-%m-%d")
+    if ended != "ok":
+        message = (errors.strip().splitlines() or [""])[-1][:200]
+        found.append({"status": ended, "limit": time_limit, "message": message})
+    about = {
+        "wall": round((time.perf_counter() - start) / max(len(found), 1), 1),
+        "date": time.strftime("%Y-%m-%d"),
+    }
+    return [result | about for result in found]

@@ -1,4 +1,4 @@
-"""One run: `python -m experiments.worker RUN MEMORY_LIMIT`, the result as JSON on the last line."""
+"""`python -m experiments.worker RUNS MEMORY_LIMIT`: each result as JSON on a line of its own."""
 
 import json
 import resource
@@ -38,4 +38,5 @@ def measure(run: Run) -> dict[str, Any]:
 if __name__ == "__main__":
     limit = int(float(sys.argv[2]) * 1e9)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    print(json.dumps(measure(Run(**json.loads(sys.argv[1])))))
+    for given in json.loads(sys.argv[1]):
+        print(json.dumps(measure(Run(**given))), flush=True)
