@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-all lint test-plain test-compiled bench tables quality gallery manual clean help
+.PHONY: demo test test-all lint test-plain test-compiled bench tables quality gallery manual experiments experiments-quick clean help
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -50,6 +50,14 @@ quality: $(READY) ## purity of our trees next to others', written to docs/qualit
 
 gallery: $(READY) ## pictures from real data, written to docs/gallery.md
 	$(BIN)/python -m experiments.gallery
+
+experiments: $(READY) ## the paper's experiments, written to docs/experiments.md; hours, goes on where it stopped
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[experiments]'
+	$(BIN)/python -m experiments
+
+experiments-quick: $(READY) ## the same on little data, in minutes; written to experiments/results/quick.md
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[experiments]'
+	$(BIN)/python -m experiments --scale quick
 
 manual: $(READY) ## docs/cli.md from the help texts
 	$(BIN)/python -m docs.cli_page

@@ -5,6 +5,7 @@ Every run is a line of results/runs.jsonl; finished runs are skipped. Interrupt 
 
 import json
 import time
+from functools import partial
 from pathlib import Path
 
 import click
@@ -12,7 +13,7 @@ from rich.console import Console
 
 from .page import write_page
 from .plan import FULL, QUICK, TINY, everything
-from .runs import MEMORY_LIMIT, RESULTS, TIME_LIMIT, Results, Run, missing, run_all
+from .runs import MEMORY_LIMIT, RESULTS, TIME_LIMIT, Results, Run, missing, run_all, run_apart
 
 PAGE = Path(__file__).parent.parent / "docs" / "experiments.md"
 SCALES = {"full": FULL, "quick": QUICK, "tiny": TINY}
@@ -39,6 +40,9 @@ SCALES = {"full": FULL, "quick": QUICK, "tiny": TINY}
     metavar="TEXT",
     help="Forget results of runs that contain this, and run them again.",
 )
+@click.option(
+    "--together", is_flag=True, help="All in this process: sooner done, but without limits."
+)
 @click.option("--page-only", is_flag=True, help="Run nothing; write the page from what is there.")
 def main(
     scale: str,
@@ -49,6 +53,7 @@ def main(
     budget: float | None,
     force: tuple[str, ...],
     page_only: bool,
+    together: bool,
 ) -> None:
     """Run the paper's experiments, and write them up."""
     console = Console()
@@ -61,7 +66,12 @@ def main(
     if not page_only:
         left = len(missing(planned, kept))
         console.print(f"{len(planned)} runs, {left} of them left; results in {path}")
-        runs = run_all(planned, kept, time_limit=time_limit, memory_limit=memory_limit)
+        runner = partial(run_apart, time_limit=time_limit, memory_limit=memory_limit)
+        if together:
+            from .worker import measure
+
+            runner = partial(map, measure)
+        runs = run_all(planned, kept, runner)
         for done, (run, result) in enumerate(runs, 1):
             minutes = (time.monotonic() - start) / 60
             console.print(

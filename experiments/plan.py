@@ -59,11 +59,11 @@ FULL = Scale(
 )  # fmt: skip
 
 QUICK = Scale(
-    large={"letter": 2000, "aloi27": 2000},
+    large={"letter": 2000},
     small={"glass": None, "digits": 200},
     seeds_large=1,
     seeds_small=2,
-    robust=("aloi27", 2000),
+    robust=("letter", 2000),
     tradeoff=("digits", None),
     watched=("letter", None),
     mixture_points=3000,

@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -72,20 +72,26 @@ def missing(planned: Iterable[Run], results: Results) -> list[Run]:
     return [run for run in wanted if run not in results.of and results.blown_up(run) is None]
 
 
+Runner = Callable[[list[Run]], list[Result]]
+"""Carries out runs that differ by their seed alone, until one of them ends badly."""
+
+
 def run_all(
-    planned: Iterable[Run], results: Results, *, time_limit: float, memory_limit: float
+    planned: Iterable[Run], results: Results, runner: Runner
 ) -> Iterator[tuple[Run, Result]]:
     """Run what is left, one after the other; runs that differ by their seed alone, together."""
     for _, group in itertools.groupby(missing(planned, results), lambda run: run.without_seed):
         runs = list(group)
         if results.blown_up(runs[0]) is not None:  # meanwhile
             continue
-        for run, result in zip(runs, run_apart(runs, time_limit, memory_limit), strict=False):
-            results.add(run, result)
-            yield run, result
+        for run, result in zip(runs, runner(runs), strict=False):
+            results.add(run, result | {"date": time.strftime("%Y-%m-%d")})
+            yield run, results.of[run]
 
 
-def run_apart(runs: list[Run], time_limit: float, memory_limit: float) -> list[Result]:
+def run_apart(
+    runs: list[Run], time_limit: float = TIME_LIMIT, memory_limit: float = MEMORY_LIMIT
+) -> list[Result]:
     """Runs in a process of their own. Whatever happens to them is a result, and ends it."""
     given = json.dumps([run._asdict() for run in runs])
     command = [sys.executable, "-m", "experiments.worker", given, str(memory_limit)]
@@ -109,8 +115,5 @@ def run_apart(runs: list[Run], time_limit: float, memory_limit: float) -> list[R
     if ended != "ok":
         message = (errors.strip().splitlines() or [""])[-1][:200]
         found.append({"status": ended, "limit": time_limit, "message": message})
-    about = {
-        "wall": round((time.perf_counter() - start) / max(len(found), 1), 1),
-        "date": time.strftime("%Y-%m-%d"),
-    }
-    return [result | about for result in found]
+    wall = round((time.perf_counter() - start) / max(len(found), 1), 1)
+    return [result | {"wall": wall} for result in found]
