@@ -53,7 +53,7 @@ def as_directions(rows: NDArray[Any]) -> NDArray[np.float64]:
 def unusable_rows(rows: NDArray[Any], *, cosine: bool) -> NDArray[np.bool_]:
     """Which rows cannot be inserted; `why_unusable` says why."""
     if cosine:
-        largest: NDArray[Any] = np.abs(rows).max(axis=1)
+        largest: NDArray[Any] = np.abs(rows.astype(np.float64)).max(axis=1)
         return ~np.asarray((largest > 0) & np.isfinite(largest))
     return ~(_squared_norms(rows) <= MAX_NORM**2)
 

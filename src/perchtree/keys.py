@@ -100,7 +100,8 @@ def _is_text(key: str) -> bool:
 
 
 def _as_list(keys: Any) -> list[Any]:
-    if isinstance(keys, str | bytes) or not hasattr(keys, "__len__") or np.ndim(keys) != 1:
+    dimensions = getattr(keys, "ndim", 1)
+    if isinstance(keys, str | bytes) or not hasattr(keys, "__len__") or dimensions != 1:
         raise ValueError(f"keys must be a list or an array, got {keys!r:.100}")
     if getattr(getattr(keys, "dtype", None), "kind", "") in ("M", "m"):
         raise ValueError("keys must be strings or whole numbers, not dates: keys.astype(str)")

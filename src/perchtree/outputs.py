@@ -9,6 +9,7 @@ import gzip
 import io
 import json
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -24,25 +25,43 @@ Table = Mapping[str, Any]
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".csv.gz", ".tsv.gz", ".jsonl.gz", ".parquet")
 
 
-def check_output(name: str, suffixes: Sequence[str], *, force: bool) -> None:
+def check_output(
+    name: str, suffixes: Sequence[str] = (), *, force: bool = False, inputs: Sequence[str] = ()
+) -> None:
     """Refuse, before any work is done, what cannot or must not be written."""
     path = Path(name)
-    if suffixes and not any(path.name.lower().endswith(suffix) for suffix in suffixes):
-        raise ValueError(f"{name}: its name must end with one of {', '.join(suffixes)}")
     if path.is_dir():
         raise ValueError(f"{name} is a folder: give a file's name")
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{name} is not a file that could be replaced")
+    if path.exists() and any(Path(i).exists() and path.samefile(i) for i in inputs):
+        raise ValueError(f"{name} is the input: give the output another name")
+    if suffixes and not any(path.name.lower().endswith(suffix) for suffix in suffixes):
+        raise ValueError(f"{name}: its name must end with one of {', '.join(suffixes)}")
     if path.exists() and not force:
         raise FileExistsError(f"{name} exists: use --force to replace it")
     if not path.resolve().parent.is_dir():
         raise FileNotFoundError(f"{name}: there is no such folder")
+    check_writable(name)
     if path.name.lower().endswith(".parquet"):
         load_pyarrow()
+
+
+def check_writable(name: str) -> None:
+    """Refuse a file in whose folder nothing can be written."""
+    try:
+        with tempfile.TemporaryFile(dir=Path(name).resolve().parent):
+            pass
+    except OSError as error:
+        raise OSError(error.errno, f"cannot be saved: {error.strerror}", name) from None
 
 
 @contextlib.contextmanager
 def open_table(name: str) -> Iterator[Callable[[Table], None]]:
     """Write a table: the function takes its pieces, all with the same columns. "-" is CSV."""
     if name == "-":
+        if sys.stdout is None:
+            raise ValueError("standard output is closed")
         with _text_table(sys.stdout.buffer, "csv") as write:
             yield write
         return
@@ -76,7 +95,10 @@ def _text_table(file: Any, kind: str) -> Iterator[Callable[[Table], None]]:
                 record = dict(zip(table, row, strict=True))
                 text.write(json.dumps(record, ensure_ascii=False) + "\n")
         else:
-            writer = csv.writer(text, delimiter="\t" if kind == "tsv" else ",", lineterminator="\n")
+            writer = csv.writer(
+                text, delimiter="\t" if kind == "tsv" else ",", lineterminator="\n",
+                quoting=csv.QUOTE_ALL if _has_returns(columns) else csv.QUOTE_MINIMAL,
+            )  # fmt: skip
             if not started:
                 writer.writerow(table)
             writer.writerows(zip(*columns, strict=True))
@@ -108,6 +130,11 @@ def _parquet_table(file: IO[bytes]) -> Iterator[Callable[[Table], None]]:
     finally:
         if writer is not None:
             writer.close()
+
+
+def _has_returns(columns: list[list[Any]]) -> bool:
+    """Carriage returns must be quoted, which the writer of older versions of Python forgets."""
+    return any(isinstance(v, str) and "\r" in v for column in columns for v in column)
 
 
 def _as_list(column: Any) -> list[Any]:

@@ -52,7 +52,7 @@ def test_values_no_tree_takes(perch, tmp_path, X, kind, row, bad):
     assert {"nan": "NaN", "inf": "infinity"}.get(str(bad), "norm above") in error
     assert not (tmp_path / "t.perch").exists()
     result = perch("fit", *given_, "-o", "t.perch", "--batch", 6, "--skip-bad")
-    assert "1 bad rows were left out" in result.stderr
+    assert "1 bad row left out" in result.stderr
     assert place_of(kind, row) in result.stderr
     kept = np.delete(X, row, axis=0)
     assert clades_of(ClusterTree.load("t.perch")) == clades_of(Perch().fit(kept).tree_)
@@ -304,3 +304,122 @@ def test_any_text_is_read_or_refused(tmp_path_factory, text):
                 batch.checked(cosine=False)
         except InputError:
             continue
+
+
+def test_a_bad_first_row_does_not_decide_what_rows_are_like(perch, tmp_path, X):
+    lines = [json.dumps({"x": row}) + "\n" for row in X.tolist()]
+    for first in ('{"x": null}\n', '{"error": 1}\n', '{"x": [1]}\n[1]\n'):
+        (tmp_path / "x.jsonl").write_text(first + "".join(lines))
+        options = ["--features", "x"] if "[1]" not in first else []
+        perch("fit", "x.jsonl", "-o", "t.perch", "--skip-bad", "--force", *options, code=None)
+        if "[1]" not in first:
+            assert ClusterTree.load("t.perch").n_points == 18
+    (tmp_path / "x.tsv").write_text("a\tb\n" + "".join(f"k{i}\t1\t{i}\t2\n" for i in range(9)))
+    perch("fit", "x.tsv", "-o", "t.perch", "--format", "authors", "--skip-bad", "--force")
+    assert ClusterTree.load("t.perch").n_points == 9
+    lists = pa.array([None] * 5 + X.tolist(), pa.list_(pa.float32()))
+    pq.write_table(pa.table({"x": lists}), tmp_path / "x.parquet")
+    perch("fit", "x.parquet", "-o", "t.perch", "--skip-bad", "--force", "--batch", 5)
+    assert ClusterTree.load("t.perch").n_points == 18
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_text_that_is_not_utf8(perch, tmp_path, kind):
+    rows = {"csv": [b"t,a", b"x,1", b"caf\xe9,2", b"y,3"],
+            "jsonl": [b'{"t":"x","a":1}', b'{"t":"caf\xe9","a":2}',
+                      b'{"t":"y","a":3}']}  # fmt: skip
+    (tmp_path / f"x.{kind}").write_bytes(b"\n".join(rows[kind]) + b"\n")
+    error = perch.fails("fit", f"x.{kind}", "-o", "t.perch", "--text", "t")
+    assert f"line {3 if kind == 'csv' else 2} is not UTF-8" in error
+    perch("fit", f"x.{kind}", "-o", "t.perch", "--text", "t", "--skip-bad")
+    assert read_columns("t.perch")["texts"] == ["x", "y"]
+    (tmp_path / f"y.{kind}").write_bytes("a,b\n1,2\n".encode("utf-16"))
+    assert "line 1 is not UTF-8" in perch.fails("fit", f"y.{kind}", "-o", "u.perch")
+
+
+def test_a_text_cut_amid_a_character(perch, tmp_path):
+    (tmp_path / "x.jsonl").write_text('{"t":"ok","a":1}\n{"t":"hi \\ud83d","a":2}\n')
+    error = perch.fails("fit", "x.jsonl", "-o", "t.perch", "--text", "t")
+    assert "line 2 't' is a text cut amid a character" in error
+    perch("fit", "x.jsonl", "-o", "t.perch", "--text", "t", "--skip-bad")
+
+
+def test_a_quote_that_is_never_closed(perch, tmp_path):
+    lines = [f"name {i},{i}\n" for i in range(30)]
+    lines[5] = '"open,5\n'
+    (tmp_path / "x.csv").write_text("t,a\n" + "".join(lines))
+    for more in ([], ["--skip-bad"]):
+        error = perch.fails("fit", "x.csv", "-o", "t.perch", "--text", "t", *more)
+        assert "line 7 has a quote that is not closed" in error
+    lines += [f"name {i},{i}\n" for i in range(3000)]
+    (tmp_path / "x.csv").write_text("t,a\n" + "".join(lines))
+    assert "line 7 has a quote" in perch.fails("fit", "x.csv", "-o", "t.perch", "--text", "t")
+
+
+def test_other_csv_habits(perch, tmp_path, X):
+    def write(text):
+        (tmp_path / "x.csv").write_text(text, newline="")
+
+    write(",f0,f1\n0,1.5,2\n1,3,4\n")  # as pandas writes its index
+    assert "the first column has no name" in perch.fails("fit", "x.csv", "-o", "t.perch")
+    perch("fit", "x.csv", "-o", "t.perch", "--id", "index")
+    assert Perch.load("t.perch").feature_names_in_.tolist() == ["f0", "f1"]
+    write("a;b\n1;2\n")
+    assert "separated by ';'" in perch.fails("fit", "x.csv", "-o", "u.perch")
+    write("a\tb\n1\t2\n")
+    assert "use --format tsv" in perch.fails("fit", "x.csv", "-o", "u.perch")
+    write("a,b\n1_000,2\n")
+    assert "'1_000' is not a number" in perch.fails("fit", "x.csv", "-o", "u.perch")
+    write("a,b\r\n1,2\r\n  \r\n\r\n3,4\r\n")
+    perch("fit", "x.csv", "-o", "u.perch")
+    assert ClusterTree.load("u.perch").n_points == 2
+    write('"a\nb",1,2\nc,3,4\n')
+    perch("fit", "x.csv", "-o", "v.perch", "--no-header", "--text", "c1")
+    assert read_columns("v.perch")["texts"] == ["a\nb", "c"]
+
+
+def test_patterns_leave_named_columns_alone(perch, tmp_path):
+    (tmp_path / "x.csv").write_text("fid,f1,f2\na,1,2\nb,3,4\n")
+    perch("fit", "x.csv", "-o", "t.perch", "--id", "fid", "--features", "f*")
+    assert Perch.load("t.perch").feature_names_in_.tolist() == ["f1", "f2"]
+
+
+def test_names_twice_in_parquet_and_damaged_files(perch, tmp_path):
+    twice = pa.Table.from_arrays([pa.array([1.0]), pa.array([2.0])], names=["a", "a"])
+    pq.write_table(twice, tmp_path / "x.parquet")
+    assert "two columns are called 'a'" in perch.fails("fit", "x.parquet", "-o", "t.perch")
+    (tmp_path / "y.parquet").write_bytes(b"PAR1" + bytes(30) + b"\x10\0\0\0PAR1")
+    assert "y.parquet" in perch.fails("fit", "y.parquet", "-o", "t.perch")
+
+
+def test_the_row_of_a_shuffled_file_is_named(perch, tmp_path, X):
+    X[7, 1] = np.nan
+    np.save(tmp_path / "x.npy", X)
+    assert "row 7 contains NaN" in perch.fails("fit", "x.npy", "-o", "t.perch", "--shuffle", 1)
+
+
+def test_ids_and_labels_as_bytes(perch, tmp_path, X):
+    keys = np.array([f"k{i}" for i in range(18)]).astype("S")
+    np.savez(tmp_path / "x.npz", X=X, k=keys, y=keys)
+    perch("fit", "x.npz", "-o", "t.perch", "--id", "k", "--label", "y")
+    assert Perch.load("t.perch").keys_[3] == "k3"
+    assert read_columns("t.perch")["labels"][3] == "k3"
+
+
+def test_small_integers_by_direction(perch, tmp_path):
+    np.save(tmp_path / "x.npy", np.array([[-128, -128], [1, 2], [3, 1]], np.int8))
+    perch("fit", "x.npy", "-o", "t.perch", "--metric", "cosine")
+    assert ClusterTree.load("t.perch").n_points == 3
+
+
+def test_a_pipe_by_its_name(perch, tmp_path):
+    import os
+    import threading
+
+    os.mkfifo(tmp_path / "pipe")
+    text = "a,b\n1,2\n3,4\n"
+    writer = threading.Thread(target=lambda: (tmp_path / "pipe").write_text(text))
+    writer.start()
+    perch("fit", "pipe", "-o", "t.perch", "--format", "csv")
+    writer.join()
+    assert ClusterTree.load("t.perch").n_points == 2

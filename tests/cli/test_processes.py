@@ -98,6 +98,31 @@ def test_a_fast_stream_can_be_stopped(folder):
     assert saved_points("t.perch") > 0
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("rest", [b"\n", b'\n\n"not whole\n', b""])
+def test_rows_that_have_arrived_are_kept_whatever_follows_them(folder, number, rest):
+    """Blank lines and the beginning of a record do not hold back what came before."""
+    process = start("fit", "-", "-o", "t.perch", "--text", "t", "--checkpoint", 0.2)
+    process.stdin.write(b'a,t\n1,"x\ny"\n2,z\n' + rest)
+    process.stdin.flush()
+    wait_until(lambda: saved_points("t.perch") == 2)
+    process.send_signal(number)
+    assert "2 points are saved" in end_of(process, 0 if number == signal.SIGTERM else 1)
+    assert read_columns("t.perch")["texts"] == ["x\ny", "z"]
+
+
+def test_a_stream_that_never_began(folder):
+    process = start("fit", "-", "-o", "t.perch")
+    time.sleep(4)
+    process.send_signal(signal.SIGTERM)
+    process.wait(60)
+    assert "nothing was saved" in end_of(process, 0)
+    process = subprocess.run(
+        f"{sys.executable} -m perchtree fit - -o t.perch <&-", shell=True, capture_output=True
+    )
+    assert b"standard input: it is closed" in process.stderr
+
+
 def test_csv_streams_and_what_follows_them(folder, X):
     text = "a,b,c\n" + "".join(",".join(map(str, row)) + "\n" for row in X.tolist())
     process = start("fit", "-", "-o", "t.perch")
@@ -125,7 +150,7 @@ def test_a_bad_row_stops_a_stream_with_the_last_checkpoint_whole(folder, X):
     assert saved_points("t.perch") == 10
     process = start("add", "t.perch", "-", "--skip-bad")
     process.stdin.write(line(X[10]) + b'{"x": [1, 2\n' + line(X[11]))
-    assert "1 bad rows were left out" in end_of(process, 0)
+    assert "1 bad row left out" in end_of(process, 0)
     assert saved_points("t.perch") == 12
 
 

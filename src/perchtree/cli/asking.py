@@ -2,12 +2,13 @@
 
 import json
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import click
 
 from .options import CRITERION, FORCE, INPUT, INPUT_COLUMNS, N_JOBS, QUIET, TREE, Reading, together
-from .running import Command, say
+from .running import Command, count, say
 
 _ROWS_AT_ONCE = 100_000
 
@@ -80,24 +81,24 @@ def cut(
     from ..outputs import open_table
     from .session import Session
 
-    _check_table(output, force)
+    _check_table(output, force, [tree])
     session = Session.open(tree)
     clusters = _cut(session.model.tree_, n_clusters, distance, criterion)
+    table = session.table() | clusters
     with open_table(output) as write:
         for start in range(0, session.n_points, _ROWS_AT_ONCE):
             stop = start + _ROWS_AT_ONCE
-            shown = {name: labels[start:stop] for name, labels in clusters.items()}
-            write(session.export_columns(start, stop) | shown)
+            write({name: column[start:stop] for name, column in table.items()})
     if not quiet:
         counts = ", ".join(f"{labels.max() + 1:,}" for labels in clusters.values())
         say(f"{session.n_points:,} points in {counts} clusters; written to {output}")
 
 
-def _check_table(output: str, force: bool) -> None:
+def _check_table(output: str, force: bool, inputs: list[str]) -> None:
     from ..outputs import SUFFIXES, check_output
 
     if output != "-":
-        check_output(output, SUFFIXES, force=force)
+        check_output(output, SUFFIXES, force=force, inputs=inputs)
 
 
 def _cut(
@@ -152,46 +153,66 @@ def predict(
     """
     reading = Reading.taken_from(options)
 
-    import numpy as np
-
     from ..inputs.batches import InputError
     from ..outputs import open_table
     from .session import Session
 
-    _check_table(output, force)
+    _check_table(output, force, [tree, input])
     session = Session.open(tree, n_jobs)
-    known = session.feature_names if not input.endswith((".npy", ".npz")) else None
-    source = reading.open(input, known_features=known)
+    source = reading.open(input, known_features=session.feature_names)
     wanted = () if n_clusters is None else (n_clusters,)
     (clusters,) = _cut(session.model.tree_, wanted, distance, criterion).values()
-    ids, n_rows, n_bad = session.ids, 0, 0
-    with open_table(output) as write:
-        for batch in source.batches(reading.batch):
-            batch = batch.checked(cosine=session.model.metric == "cosine")
-            if batch.bad and not reading.skip_bad:
-                problem = batch.bad[0]
-                raise InputError(f"{source.name}: {problem.place} {problem.why}")
-            n_bad += len(batch.bad)
-            if len(batch.X) == 0:
-                continue
-            if batch.X.shape[1] != session.model.n_features_in_:
-                raise InputError(
-                    f"{source.name}: rows have {batch.X.shape[1]} features, the tree has "
-                    f"{session.model.n_features_in_}"
-                )
-            near, far = session.nearest(batch.X)
-            found = clusters[near]
-            if max_distance is not None:
-                found = np.where(far > max_distance, -1, found)
-            own = batch.companions.get("keys", batch.rows)
-            write({"id": own, "cluster": found, "nearest": ids[near], "distance": far})
-            n_rows += len(found)
-    if n_rows == 0:
-        raise InputError(f"{source.name}: there are no rows")
+    n_rows, n_bad = 0, 0
+    try:
+        with open_table(output) as write:
+            for found, bad in _predicted(session, source, reading, clusters, max_distance):
+                n_bad += bad
+                n_rows += len(found["id"]) if found else 0
+                if found:
+                    write(found)
+            if n_rows == 0:
+                raise InputError("there are no rows that can be used")
+    except InputError as error:
+        raise InputError(f"{source.name}: {error}") from None
     if n_bad:
-        say(f"{n_bad:,} bad rows were left out")
+        say(f"{count(n_bad, 'bad row')} left out")
     if not quiet:
-        say(f"{n_rows:,} rows; written to {output}")
+        say(f"{count(n_rows, 'row')}; written to {output}")
+
+
+def _predicted(
+    session: Any, source: Any, reading: Reading, clusters: Any, max_distance: float | None
+) -> Iterator[tuple[dict[str, Any], int]]:
+    """Tables, a batch each, and how many bad rows were left out of it."""
+    import numpy as np
+
+    from ..inputs.batches import InputError
+    from .session import with_ids
+
+    ids, kind = session.ids, None
+    for batch in source.batches(reading.batch):
+        batch = batch.checked(cosine=session.model.metric == "cosine")
+        if "keys" in batch.companions and len(batch.X):
+            batch = with_ids(batch, kind)
+            kind = type(batch.companions["keys"][0]) if len(batch.X) else kind
+        if batch.bad and not reading.skip_bad:
+            problem = batch.bad[0]
+            raise InputError(f"{problem.place} {problem.why}; --skip-bad leaves such rows out")
+        if len(batch.X) == 0:
+            yield {}, len(batch.bad)
+            continue
+        if batch.X.shape[1] != session.model.n_features_in_:
+            raise InputError(
+                f"rows have {batch.X.shape[1]} features, the tree has "
+                f"{session.model.n_features_in_}"
+            )
+        near, far = session.nearest(batch.X)
+        found = clusters[near]
+        if max_distance is not None:
+            found = np.where(far > max_distance, -1, found)
+        own = batch.companions.get("keys", batch.rows)
+        table = {"id": own, "cluster": found, "nearest": ids[near], "distance": far}
+        yield table, len(batch.bad)
 
 
 @click.command(cls=Command)
@@ -200,8 +221,8 @@ def predict(
     "--labels",
     "labels_file",
     metavar="FILE",
-    help="Classes of all points, in their order: a .npy file, or text with one a line. "
-    "[default: those in the tree]",
+    help="Classes of all points, in their order (of a tree made with --shuffle: of the rows): a "
+    ".npy file, or text with one a line. [default: those in the tree]",
 )
 @click.option(
     "-k",
@@ -241,18 +262,21 @@ def score(
         raise ValueError(f"{tree} has no labels: give --labels, or fit with --label")
     if len(labels) != session.n_points:
         raise ValueError(f"{len(labels):,} labels for a tree of {session.n_points:,} points")
-    classes = _as_classes(np.asarray(labels))
-    kept = classes >= 0 if noise == "drop" else np.ones(len(classes), bool)
+    if labels_file is not None and session.has_keys:
+        labels = _by_row(labels, session.ids)
+    classes, kept = _as_classes(np.asarray(labels), noise)
     if not kept.any():
         raise ValueError("all labels are empty or negative: nothing to compare with")
-    k = n_clusters or len(np.unique(classes[kept]))
+    n_classes = len(np.unique(classes[kept]))
+    k = n_clusters or min(n_classes, session.model.tree_.n_leaves)
     clusters = session.model.tree_.cut(k, criterion=criterion)
-    pairs = pairwise_scores(classes, clusters, negative=noise)
+    pairs = pairwise_scores(classes[kept], clusters[kept])
+    purity = dendrogram_purity(session.model.tree_, np.where(kept, classes, -1), negative="drop")
     _show(
         {
             "points": int(kept.sum()),
-            "classes": len(np.unique(classes[kept])),
-            "dendrogram purity": dendrogram_purity(session.model.tree_, classes, negative=noise),
+            "classes": n_classes,
+            "dendrogram purity": purity,
             "clusters": k,
             "pairwise precision": pairs.precision,
             "pairwise recall": pairs.recall,
@@ -263,13 +287,34 @@ def score(
     )
 
 
-def _as_classes(labels: Any) -> Any:
-    """Classes as whole numbers; an empty or negative label is -1."""
+def _by_row(labels: Any, ids: Any) -> Any:
+    """Labels of rows for a tree whose points go by their rows' numbers, as --shuffle makes it."""
     import numpy as np
 
-    unknown = labels < 0 if labels.dtype.kind in "if" else labels.astype(str) == ""
-    classes = np.unique(labels, return_inverse=True)[1]
-    return np.where(unknown, -1, classes)
+    if ids.dtype.kind != "i" or not np.array_equal(np.sort(ids), np.arange(len(ids))):
+        return labels
+    return np.asarray(labels)[ids]
+
+
+def _as_classes(labels: Any, noise: str) -> tuple[Any, Any]:
+    """Classes as whole numbers, and which points count. An empty or negative label is noise."""
+    import numpy as np
+
+    names, classes = np.unique(labels, return_inverse=True)
+    unknown = np.array([_is_noise(name) for name in names.tolist()], bool)[classes]
+    if noise == "drop":
+        return classes, ~unknown
+    if noise == "singletons":
+        classes = np.where(unknown, len(names) + np.arange(len(classes)), classes)
+        classes = np.unique(classes, return_inverse=True)[1]
+    return classes, np.ones(len(classes), bool)
+
+
+def _is_noise(label: Any) -> bool:
+    try:
+        return label == "" or float(label) < 0
+    except ValueError:
+        return False
 
 
 @click.command(cls=Command)

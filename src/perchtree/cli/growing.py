@@ -18,7 +18,7 @@ from .options import (
     TREE,
     Reading,
 )
-from .running import Command, say
+from .running import Command, count, say
 
 
 @click.command(cls=Command)
@@ -88,8 +88,8 @@ def fit(input: str, output: str, mode: str, force: bool, quiet: bool, **options:
     too), the authors' data files (--format authors), or - for a stream of CSV or JSON Lines on
     standard input. Rows of a stream are inserted as they arrive.
 
-    Memory holds the tree and one batch of rows. Ctrl-C saves what was inserted, and says how to go
-    on.
+    Memory holds the tree and one batch of rows. Ctrl-C saves what was inserted, says how to go on,
+    and exits with 1; so does SIGTERM, but it exits with 0 if the input is a stream.
 
     \b
     Examples:
@@ -106,9 +106,10 @@ def fit(input: str, output: str, mode: str, force: bool, quiet: bool, **options:
     from ..outputs import check_output
     from .session import Session
 
-    check_output(output, (), force=force)
-    source = reading.open(input, growing["shuffle"])
-    _grow(Session(output, Perch(**chosen)), input, source, reading, growing, quiet)
+    if output == "-":
+        raise click.UsageError("a tree is not written to standard output: give a file's name")
+    check_output(output, force=force, inputs=[input])
+    _grow(Session(output, Perch(**chosen)), input, reading, growing, quiet)
 
 
 @click.command(cls=Command)
@@ -131,59 +132,67 @@ def add(tree: str, input: str, n_jobs: int | None, quiet: bool, **options: Any) 
     """
     reading = Reading.taken_from(options)
 
+    from ..outputs import check_writable
     from .session import Session
 
-    session = Session.open(tree, n_jobs)
-    named = reading.form not in ("npy", "npz", "authors") and not input.endswith((".npy", ".npz"))
-    known = session.feature_names if named and reading.header is not False else None
-    source = reading.open(input, options["shuffle"], known)
-    _grow(session, input, source, reading, options, quiet)
+    check_writable(tree)
+    with Session.open(tree, n_jobs, to_change=True) as session:
+        _grow(session, input, reading, options, quiet)
+        for kind, column in (("label", session.labels), ("text", session.texts)):
+            if column is not None and column[-1] is None:
+                say(f"warning: new points have no {kind}s, others do: --{kind} names the column")
 
 
-def _grow(
-    session: Any, name: str, source: Any, reading: Reading, options: dict[str, Any], quiet: bool
-) -> None:
-    from .feeding import Feeder, undisturbed
+def _grow(session: Any, name: str, reading: Reading, options: dict[str, Any], quiet: bool) -> None:
+    from .feeding import Feeder, listening
     from .progress import Watch, shown_progress
 
-    watch, before = Watch(session), session.n_points
-    with shown_progress(session, source, quiet=quiet) as show:
-        feeder = Feeder(
-            session,
-            source,
-            n_rows=reading.batch,
-            first_row=options["skip_rows"],
-            skip_bad=reading.skip_bad,
-            checkpoint=options["checkpoint"],
-            show=show,
-        )
-        fed = feeder.run()
-    if session.n_points == before and fed.stopped_by is None:
-        left_out = f", {fed.n_bad:,} bad ones left out" if fed.n_bad else ""
-        raise ValueError(f"{source.name}: there are no rows to insert{left_out}")
-    if session.n_points > before:
-        with undisturbed():
+    with listening() as stop:
+        try:
+            source = reading.open(name, options["shuffle"], session.feature_names)
+        except KeyboardInterrupt:
+            say("stopped before the first point: nothing was saved")
+            sys.exit(0 if name == "-" and stop.signal == signal.SIGTERM else 1)
+        watch, before = Watch(session), session.n_points
+        with shown_progress(session, source, quiet=quiet) as show:
+            feeder = Feeder(
+                session, source, n_rows=reading.batch, first_row=options["skip_rows"],
+                skip_bad=reading.skip_bad, checkpoint=options["checkpoint"], show=show,
+            )  # fmt: skip
+            fed = feeder.run(stop)
+        if session.n_points > before:
             session.save()
-    for problem in fed.bad:
-        say(f"left out: {problem.place} {problem.why}")
-    if fed.n_bad:
-        say(f"{fed.n_bad:,} bad rows were left out")
-    if fed.stopped_by is not None:
-        _say_how_to_go_on(session, name, source.live, options, fed.n_rows)
-        sys.exit(0 if source.live and fed.stopped_by == signal.SIGTERM else 1)
+        _say_what_was_left_out(fed, session, quiet)
+        if stop.asked:
+            _say_how_to_go_on(session, name, reading, options, fed.n_rows)
+            sys.exit(0 if source.live and stop.signal == signal.SIGTERM else 1)
+    if session.n_points == before:
+        raise ValueError(f"{source.name}: there are no rows to insert")
     if not quiet:
         say(f"{watch}; saved as {session.path}")
 
 
+def _say_what_was_left_out(fed: Any, session: Any, quiet: bool) -> None:
+    if fed.n_bad == 0:
+        return
+    if not quiet:
+        for problem in fed.bad:
+            say(f"left out: {problem.place} {problem.why}")
+    hint = "" if session.has_keys else "; ids count the points that are in the tree"
+    say(f"{count(fed.n_bad, 'bad row')} left out{hint}")
+
+
 def _say_how_to_go_on(
-    session: Any, name: str, live: bool, options: dict[str, Any], next_row: int
+    session: Any, name: str, reading: Reading, options: dict[str, Any], next_row: int
 ) -> None:
     if session.n_points == 0:
         say("stopped before the first point: nothing was saved")
         return
     command = ["perch", "add", session.path, name]
-    if not live:
+    if name != "-":
         command += ["--skip-rows", str(next_row)]
+    if reading.skip_bad:
+        command += ["--skip-bad"]
     if options["shuffle"] is not None:
         command += ["--shuffle", str(options["shuffle"])]
     say(
@@ -228,13 +237,16 @@ def refine(
 
     Ctrl-C keeps what was improved.
     """
-    from .feeding import listening, undisturbed
+    from ..outputs import check_writable
+    from .feeding import listening
     from .session import Session
 
-    session = Session.open(tree, n_jobs)
-    grown = session.model.tree_
-    before, stopped = grown.stats.grafts, False
-    with listening(live=False):
+    check_writable(tree)
+    with Session.open(tree, n_jobs, to_change=True) as session, listening() as stop:
+        grown = session.model.tree_
+        if grown.linkage == "box":
+            raise ValueError(f"{tree} is of the paper's modes, which have no linkage to refine by")
+        before = grown.stats.grafts
         try:
             grown.refine(
                 passes,
@@ -242,14 +254,14 @@ def refine(
                 time_limit=time_limit,
                 verbose=not quiet and sys.stderr.isatty(),
             )
+            stop.ignore()
         except KeyboardInterrupt:
-            stopped = True
-    with undisturbed():
+            stop.end(signal.SIGINT)
         session.save()
-    if not quiet or stopped:
-        say(
-            f"{'stopped; ' * stopped}{grown.stats.grafts - before:,} grafts were made, depth is "
-            f"now {grown.depth.max}; saved as {tree}"
-        )
-    if stopped:
-        sys.exit(1)
+        if not quiet or stop.asked:
+            say(
+                f"{'stopped; ' * stop.asked}{grown.stats.grafts - before:,} grafts were made, "
+                f"depth is now {grown.depth.max}; saved as {tree}"
+            )
+        if stop.asked:
+            sys.exit(1)

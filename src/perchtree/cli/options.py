@@ -125,12 +125,12 @@ class Reading(NamedTuple):
         from ..inputs.batches import Columns
 
         features = tuple(name for given in self.features for name in given.split(",") if name)
-        return Columns(features or tuple(known_features or ()), self.id_, self.label, self.text)
+        return Columns(features, self.id_, self.label, self.text, tuple(known_features or ()))
 
     def open(
         self, name: str, shuffle: int | None = None, known_features: "list[str] | None" = None
     ) -> "Source":
-        """Open it; features are by default those that a tree already knows by name."""
+        """Open it; features that a tree already knows by name are found by name."""
         from ..inputs.opening import open_input
 
         return open_input(

@@ -23,6 +23,7 @@ class Command(click.Command):
         self.params.append(debug)
 
     def invoke(self, ctx: click.Context) -> Any:
+        shown = warnings.showwarning
         warnings.showwarning = lambda message, *_args, **_more: say(f"warning: {message}")
         try:
             return super().invoke(ctx)
@@ -41,10 +42,17 @@ class Command(click.Command):
                 raise
             say(f"error: {describe(error)}")
             ctx.exit(1)
+        finally:
+            warnings.showwarning = shown
 
 
 def _remember_debug(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     ctx.meta["perch.debug"] = value
+
+
+def count(number: int, what: str) -> str:
+    """A number with its noun."""
+    return f"{number:,} {what}" + ("s" if number != 1 else "")
 
 
 def say(message: str) -> None:

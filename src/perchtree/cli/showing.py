@@ -37,7 +37,7 @@ def plot(
     from ..outputs import check_output
     from .session import Session
 
-    check_output(output, PICTURES, force=force)
+    check_output(output, PICTURES, force=force, inputs=[tree])
     if not output.lower().endswith(".html"):
         _check_matplotlib()
     session = Session.open(tree)
@@ -110,10 +110,17 @@ def export(tree: str, form: str, output: str, max_leaves: int, force: bool, quie
     from ..outputs import check_output
     from .session import Session
 
-    check_output(output, (), force=force)
+    if output == "-" and form not in ("newick", "json"):
+        raise click.UsageError("only newick and json are written to standard output")
+    if output != "-":
+        check_output(output, force=force, inputs=[tree])
     session = Session.open(tree)
     grown = session.model.tree_
     names = [str(key) for key in session.ids] if session.has_keys else None
+    if output == "-":
+        text = grown.to_newick(names) if form == "newick" else grown.to_json(max_leaves, names)
+        click.echo(text)
+        return
     if form == "tsv":
         if session.labels is None:
             raise ValueError(f"{tree} has no labels, which such a file needs: fit with --label")

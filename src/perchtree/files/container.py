@@ -75,7 +75,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         with _aside(path) as file:
             yield file
     except OSError as error:  # say which file, not which one aside
-        raise OSError(error.errno, f"cannot save: {error.strerror}", str(path)) from None
+        raise OSError(error.errno, f"cannot save: {error.strerror or error}", str(path)) from None
 
 
 @contextlib.contextmanager

@@ -84,9 +84,27 @@ def user_columns(n_points: int, **columns: Any) -> dict[str, Column]:
             continue
         if len(column) != n_points:
             raise ValueError(f"{len(column)} {name} for a tree of {n_points} points")
-        values = np.asarray(column)
-        kept[name] = values if values.dtype.kind in _COLUMNS else [str(v) for v in column]
+        kept[name] = _as_column(column)
     return kept
+
+
+def _as_column(values: Any) -> Column:
+    """Numbers that fit as numbers, everything else as texts."""
+    if (
+        isinstance(values, np.ndarray)
+        and values.dtype.kind in _COLUMNS
+        and values.dtype != np.uint64
+    ):
+        return values
+    plain = values.tolist() if hasattr(values, "tolist") else list(values)
+    kinds = {type(value) for value in plain}
+    if kinds == {int} and all(-(2**63) <= value < 2**63 for value in plain):
+        return np.array(plain, np.int64)
+    if kinds <= {int, float, bool} and int not in kinds:
+        return np.array(plain, np.float64 if float in kinds else np.int64)
+    if kinds == {int, float} and all(abs(value) < 2**53 for value in plain if value == value):
+        return np.array(plain, np.float64)
+    return [str(value) for value in plain]
 
 
 def read_columns(path: str | Path) -> dict[str, Column]:

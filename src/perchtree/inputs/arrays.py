@@ -23,14 +23,16 @@ class NpyFile:
 
     def __init__(self, path: Path, columns: Columns, shuffle: int | None = None) -> None:
         self.name = str(path)
-        if columns != Columns():
+        if columns.are_named:
             raise InputError(
                 "a .npy file has no named columns; use .npz, Parquet, CSV or JSON Lines for that"
             )
         try:
             self._X = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (ValueError, EOFError) as error:
-            raise InputError(f"not a .npy file that can be read: {_one_line(error)}") from None
+        except (ValueError, EOFError):
+            raise InputError(
+                "this is not a .npy file of numbers, or cut short: save it again by numpy.save"
+            ) from None
         if not isinstance(self._X, np.ndarray):
             raise InputError("this is a .npz file: name it so")
         _check_matrix(self._X.shape, self._X.dtype)
@@ -42,13 +44,17 @@ class NpyFile:
     def batches(self, n_rows: int) -> Iterator[Batch]:
         for start in range(0, len(self._X), n_rows):
             stop = min(start + n_rows, len(self._X))
-            companions = {}
+            rows = np.arange(start, stop)
             if self._order is None:
-                X = self._X[start:stop]
+                yield Batch(np.asarray(self._X[start:stop]), {}, rows, numbered, [], stop)
             else:  # the rows' own numbers are their ids
                 picked = self._order[start:stop]
-                X, companions["keys"] = self._X[picked], picked.tolist()
-            yield Batch(np.asarray(X), companions, np.arange(start, stop), numbered, [], stop)
+                companions = {"keys": picked.tolist()}
+                yield Batch(self._X[picked], companions, rows, self._place, [], stop)
+
+    def _place(self, row: int) -> str:
+        assert self._order is not None
+        return numbered(int(self._order[row]))
 
 
 class NpzFile:
@@ -61,11 +67,11 @@ class NpzFile:
         self.name, self._path = str(path), path
         try:
             with zipfile.ZipFile(path) as archive:
-                members = [n.removesuffix(".npy") for n in archive.namelist()]
+                members = [n[:-4] for n in archive.namelist() if n.endswith(".npy")]
                 self._companions = columns.companions(members)
                 self._member = self._find_features(archive, members, columns)
                 shape, dtype, by_column = _read_header(archive, self._member)
-        except zipfile.BadZipFile as error:
+        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
             raise InputError(f"not a .npz file that can be read: {_one_line(error)}") from None
         _check_matrix(shape, dtype)
         if by_column:
@@ -101,7 +107,7 @@ class NpzFile:
                     for start in range(0, shape[0], n_rows):
                         stop = min(start + n_rows, shape[0])
                         X = _read_rows(file, dtype, (stop - start, shape[1]))
-                        companions = {k: v[start:stop].tolist() for k, v in everything.items()}
+                        companions = {k: _as_list(v[start:stop]) for k, v in everything.items()}
                         yield Batch(X, companions, np.arange(start, stop), numbered, [], stop)
         except (zipfile.BadZipFile, zlib.error, EOFError) as error:
             raise InputError(f"the file is damaged: {_one_line(error)}") from None
@@ -158,6 +164,12 @@ def _read_whole(archive: zipfile.ZipFile, member: str, n_rows: int) -> NDArray[A
     if values.shape != (n_rows,):
         raise InputError(f"array {member!r} has not one entry for each of {n_rows} rows")
     return values
+
+
+def _as_list(values: NDArray[Any]) -> list[Any]:
+    if values.dtype.kind == "S":
+        return [value.decode(errors="replace") for value in values.tolist()]
+    return list(values.tolist())
 
 
 def _one_line(error: Exception) -> str:

@@ -26,6 +26,13 @@ class Columns(NamedTuple):
     keys: str | None = None
     labels: str | None = None
     texts: str | None = None
+    known: tuple[str, ...] = ()
+    """What the features of a tree are called, to which rows are to be added."""
+
+    @property
+    def are_named(self) -> bool:
+        """Whether the user has named any column."""
+        return self._replace(known=()) != Columns()
 
     def companions(self, names: Sequence[str]) -> dict[str, str]:
         """The columns that are no features: what they are for -> their name."""
@@ -37,19 +44,33 @@ class Columns(NamedTuple):
 
     def pick_features(self, names: Sequence[str]) -> list[str]:
         """Those of the columns that are features, in the order asked for."""
-        if not self.features:
-            others = self.companions(names).values()
-            picked = [name for name in names if name not in others]
-        else:
+        others = set(self.companions(names).values())
+        left = [name for name in names if name not in others]
+        picked = left
+        if self.features:
             picked = []
+            everything = set(names)
             for wanted in self.features:
-                found = [wanted] if wanted in names else fnmatch.filter(names, wanted)
+                found = [wanted] if wanted in everything else fnmatch.filter(left, wanted)
                 if not found:
                     raise InputError(_no_column(wanted, names))
                 picked += found
         if not picked:
             raise InputError("there are no columns left for features")
-        return list(dict.fromkeys(picked))
+        return self._as_known(list(dict.fromkeys(picked)), names)
+
+    def _as_known(self, picked: list[str], names: Sequence[str]) -> list[str]:
+        """The tree's own features in their order; a single column may be one of lists."""
+        if not self.known or (len(picked) == 1 and picked[0] not in self.known):
+            return picked
+        missing = set(self.known) - set(picked if self.features else names)
+        if missing:
+            first = next(name for name in self.known if name in missing)
+            raise InputError(f"{_no_column(first, names)}; the tree has it as a feature")
+        if self.features and len(picked) > len(self.known):
+            more = next(name for name in picked if name not in self.known)
+            raise InputError(f"the tree has no feature {more!r}: leave it out of --features")
+        return list(self.known)
 
 
 def _no_column(name: str, names: Sequence[str]) -> str:

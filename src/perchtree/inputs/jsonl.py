@@ -11,7 +11,7 @@ from .lines import Lines
 class JsonLines:
     """Objects with a member a feature, or with one member that is a list of them.
 
-    Which members there are is learnt from the first line that is an object.
+    Which members there are is learnt from the first good line.
     """
 
     feature_names: list[str] | None = None
@@ -35,27 +35,27 @@ class JsonLines:
                 yield lines.number, str(error)
 
     def _split(self, entry: Any) -> tuple[list[float], list[Any]]:
-        if isinstance(entry, list) and self._names is None and self._columns == Columns():
+        if isinstance(entry, list) and self._names is None and not self._columns.are_named:
             return self._as_values(entry, "the line"), []
         if not isinstance(entry, dict):
             raise InputError("is not a JSON object, as --features, --id or other lines ask for")
-        names = self._names if self._names is not None else self._learn(entry)
+        names = self._names or self._columns.pick_features(list(entry))
+        self._columns.companions(list(entry))
         missing = [n for n in (*names, *self._companion_names) if n not in entry]
         if missing:
             raise InputError(f"has no {missing[0]!r}")
-        if self._of_lists:
+        of_lists = self._of_lists
+        if self._names is None:
+            of_lists = len(names) == 1 and isinstance(entry[names[0]], list)
+        if of_lists:
             values = self._as_values(entry[names[0]], repr(names[0]))
         else:
             values = [_as_number(entry[name], repr(name)) for name in names]
-        return values, [_as_plain(entry[name], name) for name in self._companion_names]
-
-    def _learn(self, entry: dict[str, Any]) -> list[str]:
-        self._columns.companions(list(entry))
-        names = self._columns.pick_features(list(entry))
-        self._of_lists = len(names) == 1 and isinstance(entry[names[0]], list)
-        self.feature_names = None if self._of_lists else names
-        self._names = names
-        return names
+        companions = [_as_plain(entry[name], name) for name in self._companion_names]
+        if self._names is None:  # learnt from a row that is good in all
+            self._names, self._of_lists = names, of_lists
+            self.feature_names = None if of_lists else names
+        return values, companions
 
     def _as_values(self, values: Any, what: str) -> list[float]:
         if not isinstance(values, list):
@@ -84,10 +84,17 @@ def _as_number(value: Any, what: str) -> float:
             raise InputError(f"{what} has a number that is too large") from None
     if value is None:
         raise InputError(f"{what} has no value: fill it in")
+    if isinstance(value, list):
+        raise InputError(f"{what} is a list: if it holds the features, name it by --features")
     raise InputError(f"{what} has {value!r:.50}, which is not a number")
 
 
 def _as_plain(value: Any, name: str) -> Any:
     if isinstance(value, list | dict):
         raise InputError(f"{name!r} is a list or an object: expected a text or a number")
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:  # half of a surrogate pair
+            raise InputError(f"{name!r} is a text cut amid a character") from None
     return value

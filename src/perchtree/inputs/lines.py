@@ -12,6 +12,7 @@ from pathlib import Path
 from .batches import InputError
 
 _PIECE = 2**18
+NOT_TEXT = "is not UTF-8 text: convert the input, or say what it is by --format"
 
 
 class Lines(Iterator[str]):
@@ -21,13 +22,19 @@ class Lines(Iterator[str]):
         """A file; None is standard input."""
         self.number = 0
         self.live = path is None
-        self.size = None if path is None else path.stat().st_size
+        self.finished = False
+        """Whether reading was ended before the end."""
+        self.size: int | None = None
+        """Bytes of the file, if it is one."""
         self._ready: deque[bytes] = deque()
         self._rest = b""
-        self._finished = False
+        self._undecodable = False
         if path is None:
+            if sys.stdin is None:
+                raise InputError("it is closed")
             self._descriptor = sys.stdin.fileno()
         else:
+            self.size = path.stat().st_size if path.is_file() else None
             self._raw = path.open("rb")
             weakref.finalize(self, self._raw.close)
             is_packed = self._raw.peek(2)[:2] == b"\x1f\x8b"
@@ -36,16 +43,21 @@ class Lines(Iterator[str]):
     @property
     def done(self) -> int:
         """Bytes of the file that were read."""
-        return 0 if self.live else self._raw.tell()
+        return 0 if self.size is None else self._raw.tell()
 
     @property
     def must_wait(self) -> bool:
         """Whether the next line of a stream may not have arrived yet."""
         return self.live and not self._ready
 
+    def take_undecodable(self) -> bool:
+        """Whether a line since the last time was no text."""
+        found, self._undecodable = self._undecodable, False
+        return found
+
     def finish(self) -> None:
         """Read no more: end after the lines that are here."""
-        self._finished = True
+        self.finished = True
 
     def peek(self) -> str:
         """The next line that is not blank, which stays; "" at the end."""
@@ -55,7 +67,10 @@ class Lines(Iterator[str]):
                 if not self._read():
                     return ""
             if self._ready[place].strip():
-                return self._decoded(self._ready[place])
+                try:
+                    return self._ready[place].decode("utf-8-sig")
+                except UnicodeDecodeError:
+                    raise InputError(f"line {self.number + place + 1} {NOT_TEXT}") from None
             place += 1
 
     def __next__(self) -> str:
@@ -63,18 +78,16 @@ class Lines(Iterator[str]):
             if not self._read():
                 raise StopIteration
         self.number += 1
-        return self._decoded(self._ready.popleft())
-
-    def _decoded(self, line: bytes) -> str:
+        line = self._ready.popleft()
         try:
-            text = line.decode()
+            return line.decode("utf-8-sig" if self.number == 1 else "utf-8")
         except UnicodeDecodeError:
-            raise InputError(f"line {self.number} is not UTF-8 text: convert the file") from None
-        return text.removeprefix("\ufeff") if self.number <= 1 else text
+            self._undecodable = True
+            return line.decode(errors="replace")
 
     def _read(self) -> bool:
         """Read a piece; False at the end."""
-        if self._finished:
+        if self.finished:
             return False
         try:
             piece = os.read(self._descriptor, _PIECE) if self.live else self._file.read1(_PIECE)

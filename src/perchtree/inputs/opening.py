@@ -59,6 +59,8 @@ def _open(
     form = form or ("parquet" if path.is_dir() else _form_of(path) if name != "-" else None)
     if shuffle is not None and form != "npy":
         raise InputError("only a .npy file can be read in random order: convert it, or shuffle it")
+    if name == "-" and form in ("npy", "npz", "parquet"):
+        raise InputError("a stream is CSV, TSV, JSON Lines or of the authors' format")
     if form == "npy":
         return NpyFile(path, columns, shuffle)
     if form == "npz":
@@ -70,7 +72,7 @@ def _open(
     if not first:
         raise InputError("there are no rows")
     if form is None:
-        form = "jsonl" if first.lstrip()[:1] in "{[" else "csv"
+        form = "jsonl" if first.lstrip()[:1] in ("{", "[") else "csv"
     return TextSource(shown(name), lines, _text_format(form, lines, columns, has_header))
 
 

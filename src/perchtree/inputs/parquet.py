@@ -1,5 +1,6 @@
 """Parquet files, and folders of them in the order of their names, read by pyarrow."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,9 @@ class Parquet:
         self.size: int | None = sum(map(self._count_rows, self._files))
         with self._open(self._files[0]) as opened:
             schema = opened.schema_arrow
+        twice = sorted(name for name, count in Counter(schema.names).items() if count > 1)
+        if twice:
+            raise InputError(f"two columns are called {twice[0]!r}: rename one")
         self._companions = columns.companions(schema.names)
         self._features = columns.pick_features(schema.names)
         self._of_lists = len(self._features) == 1 and self._is_list(schema.field(self._features[0]))
@@ -42,8 +46,12 @@ class Parquet:
     def _open(self, file: Path) -> Any:
         try:
             return self._pa.parquet.ParquetFile(file, memory_map=True)
-        except self._pa.ArrowInvalid as error:
-            raise InputError(f"{file.name}: {_one_line(error)}") from None
+        except (self._pa.ArrowException, OSError) as error:
+            raise InputError(f"{self._shown(file)} cannot be read: {_one_line(error)}") from None
+
+    def _shown(self, file: Path) -> str:
+        """What errors call a file: of a folder, where in it."""
+        return "it" if str(file) == self.name else str(file.relative_to(self.name))
 
     def _count_rows(self, file: Path) -> int:
         with self._open(file) as opened:
@@ -64,19 +72,28 @@ class Parquet:
             with self._open(file) as opened:
                 missing = set(wanted) - set(opened.schema_arrow.names)
                 if missing:
-                    raise InputError(f"{file.name} has no column {sorted(missing)[0]!r}")
+                    raise InputError(f"{self._shown(file)} has no column {sorted(missing)[0]!r}")
                 try:
                     for table in opened.iter_batches(n_rows, columns=wanted):
-                        yield self._as_batch(table, start, _place_in(file.name, first))
+                        yield self._as_batch(table, start, self._place_in(file, first))
                         start += len(table)
                 except (self._pa.ArrowException, OSError) as error:
-                    raise InputError(f"{file.name} is damaged: {_one_line(error)}") from None
+                    raise InputError(
+                        f"{self._shown(file)} is damaged: {_one_line(error)}"
+                    ) from None
+
+    def _place_in(self, file: Path, first: int) -> Callable[[int], str]:
+        prefix = "" if str(file) == self.name else f"{self._shown(file)}, "
+        return lambda row: f"{prefix}row {row - first}"
 
     def _as_batch(self, table: Any, start: int, place: Callable[[int], str]) -> Batch:
         read = self._read_lists if self._of_lists else self._read_columns
         X, problems = read(table)
         rows = np.arange(start, start + len(table))
-        companions = {kind: table[name].to_pylist() for kind, name in self._companions.items()}
+        companions = {
+            kind: [_as_text(value) for value in table[name].to_pylist()]
+            for kind, name in self._companions.items()
+        }
         return Batch(X, companions, rows, place, [], start + len(table)).without(problems)
 
     def _read_columns(self, table: Any) -> tuple[NDArray[Any], dict[int, str]]:
@@ -102,15 +119,13 @@ class Parquet:
         lengths = self._pa.compute.list_value_length(column).fill_null(-1).to_numpy()
         if self._n_features is None:
             known = lengths[lengths > 0]
-            if len(known) == 0:
-                raise InputError(f"column {name!r} has no lists of numbers")
-            self._n_features = int(known[0])
-        d = self._n_features
+            self._n_features = int(known[0]) if len(known) else None
+        d = self._n_features or 1
         problems = {}
         for row in np.flatnonzero(lengths != d).tolist():
-            found = "no list" if lengths[row] < 0 else f"{lengths[row]} numbers"
-            problems[row] = f"column {name!r} has {found} instead of {d} numbers"
-        X = np.full((len(table), d), np.nan, np.float32)
+            found = "no list" if lengths[row] < 0 else f"a list of {lengths[row]}"
+            problems[row] = f"column {name!r} has {found} instead of a list of {d}"
+        X = np.full((len(table), d), np.nan)
         if problems:
             column = column.filter(self._pa.array(lengths == d))
         flat = column.flatten()
@@ -118,7 +133,6 @@ class Parquet:
         if not problems:
             X = values
         else:
-            X = X.astype(values.dtype)
             X[lengths == d] = values
         if flat.null_count:
             empty = flat.is_null().to_numpy(zero_copy_only=False).reshape(-1, d).any(axis=1)
@@ -140,8 +154,8 @@ class Parquet:
         return values
 
 
-def _place_in(file: str, first: int) -> Callable[[int], str]:
-    return lambda row: f"{file}, row {row - first}"
+def _as_text(value: Any) -> Any:
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
 def _one_line(error: Exception) -> str:

@@ -1,12 +1,13 @@
 """Inputs of one record a line: how batches are made of records, whatever their format."""
 
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
 
 from .batches import Batch, Problem, Record
-from .lines import Lines
+from .lines import NOT_TEXT, Lines
 
 
 class Format(Protocol):
@@ -27,6 +28,9 @@ class TextSource:
     def __init__(self, name: str, lines: Lines, form: Format) -> None:
         self.name, self._lines, self._format = name, lines, form
         self.live, self.size = lines.live, lines.size
+        self._good: list[tuple[int, Record]] = []
+        self._bad: list[Problem] = []
+        self._lock = threading.Lock()
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -37,24 +41,29 @@ class TextSource:
         self._lines.finish()
 
     def batches(self, n_rows: int) -> Iterator[Batch]:
-        good: list[tuple[int, Record]] = []
-        bad: list[Problem] = []
         for row, record in enumerate(self._format.records(self._lines)):
-            if isinstance(record, Record):
-                good.append((row, record))
-            else:
-                line, why = record
-                bad.append(Problem(row, f"line {line}", why))
-            if len(good) + len(bad) == n_rows or self._lines.must_wait:
-                yield self._as_batch(good, bad)
-                good, bad = [], []
-        if good or bad:
-            yield self._as_batch(good, bad)
+            undecodable = self._lines.take_undecodable()
+            with self._lock:
+                if isinstance(record, Record) and not undecodable:
+                    self._good.append((row, record))
+                else:
+                    line, why = (record.line, "") if isinstance(record, Record) else record
+                    self._bad.append(Problem(row, f"line {line}", NOT_TEXT if undecodable else why))
+                full = len(self._good) + len(self._bad) >= n_rows
+            if full or self._lines.must_wait:
+                yield from self.collected()
+        yield from self.collected()
 
-    def _as_batch(self, good: list[tuple[int, Record]], bad: list[Problem]) -> Batch:
+    def collected(self) -> Iterator[Batch]:
+        """What has arrived and was not handed out yet; while a reader waits, for another thread."""
+        with self._lock:
+            good, bad = self._good, self._bad
+            self._good, self._bad = [], []
+        if not good and not bad:
+            return
         records = [record for _, record in good]
         lines = {row: record.line for row, record in good}
-        return Batch(
+        yield Batch(
             np.array([record.values for record in records]) if records else np.empty((0, 1)),
             {
                 kind: [record.companions[place] for record in records]
