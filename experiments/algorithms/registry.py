@@ -48,7 +48,7 @@ def _mbhac(linkage: str, buffer: int) -> Entry:
     return Entry(partial(mbhac.run, linkage=linkage, buffer=buffer), True)
 
 
-_SHARES = ({"share": 0.1}, {"share": 0.5})
+_SHARES = ({"share": 0.5}, {"share": 1.0}, {"share": 2.0})
 _CORESETS = ({"per_cluster": 5}, {"per_cluster": 20})
 
 ALGORITHMS: dict[str, Entry] = {

@@ -344,9 +344,21 @@ def test_estimators(tmp_path, keys):
     assert same(ClusterTree.load(path), ClusterTree.load(path, mmap=True))
     if keys:
         assert loaded.keys_.tolist() == model.keys_.tolist()
-    small_tree().save(path)
-    with pytest.raises(ValueError, match=r"use ClusterTree\.load"):
-        Perch.load(path)
+
+
+def test_an_estimator_around_the_file_of_a_tree(tmp_path):
+    tree = ClusterTree(3, linkage="ward", graft=2, max_leaves=9, n_jobs=1)
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    tree.insert(X[:30])
+    tree.save(tmp_path / "tree.perch", keys=[f"k{i}" for i in range(30)])
+    model = Perch.load(tmp_path / "tree.perch")
+    assert model.get_params()["linkage"] == "ward"
+    assert model.keys_[3] == "k3"
+    model.partial_fit(X[30:], keys=[f"k{i}" for i in range(30, 40)])
+    tree.insert(X[30:])
+    assert same(model.tree_, tree)
+    model.save(tmp_path / "model.perch")
+    assert Perch.load(tmp_path / "model.perch").n_leaves_ == 9
 
 
 def test_estimators_that_make_no_sense(tmp_path):
