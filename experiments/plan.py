@@ -40,6 +40,7 @@ class Scale(NamedTuple):
     mixture_points: int
     mixture_clusters: tuple[int, ...]
     leaves: tuple[int, ...]
+    separable: str = "separable-12-15-4"
     skipped: tuple[str, ...] = ()
     """Algorithms left out."""
 
@@ -156,8 +157,17 @@ def memory(scale: Scale, seed: int) -> Iterator[Run]:
         yield with_parameters(Run(name, rows, "grafted", seed=seed), max_leaves=leaves)
 
 
+def separable(scale: Scale) -> Iterator[Run]:
+    """Data that is separable by construction, in every order: exact masking, and as published."""
+    for parameters in ({"masking": "exact", "balance": None}, {}):
+        for order in ("random", "round robin", "sorted"):
+            run = with_parameters(Run(scale.separable, None, "PERCH", order=order), **parameters)
+            yield from (run._replace(seed=seed) for seed in range(scale.seeds_small))
+
+
 def everything(scale: Scale) -> Iterator[Run]:
     """All runs, the first seed of everything before the second of anything."""
+    yield from separable(scale)
     yield from _kept(scale, small(scale))
     for seed in range(scale.seeds_large):
         for section in (large, robust, tradeoff, over_k, memory, watched):

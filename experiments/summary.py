@@ -22,9 +22,7 @@ class Figure(NamedTuple):
 
     def __str__(self) -> str:
         if self.mean is None:
-            return {"time": "— (time)", "memory": "— (memory)", "failed": "— (failed)"}.get(
-                self.status, "—"
-            )
+            return "—" if self.status == "none" else f"— ({self.status})"
         spread = f" ± {self.spread:.3f}" if self.count > 1 else ""
         return f"{self.mean:.3f}{spread}"
 

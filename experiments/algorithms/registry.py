@@ -48,7 +48,9 @@ def _mbhac(linkage: str, buffer: int) -> Entry:
     return Entry(partial(mbhac.run, linkage=linkage, buffer=buffer), True)
 
 
-_SHARES = ({"share": 0.5}, {"share": 1.0}, {"share": 2.0})
+_BIRCH = (
+    {"share": 0.5, "branching": 5}, {"share": 1.0, "branching": 5}, {"share": 0.5, "branching": 50},
+)  # fmt: skip
 _CORESETS = ({"per_cluster": 5}, {"per_cluster": 20})
 
 ALGORITHMS: dict[str, Entry] = {
@@ -57,8 +59,8 @@ ALGORITHMS: dict[str, Entry] = {
     "PERCH-C": Entry(perch.run, True, leaves_share=5),
     "PERCH-BC": Entry(partial(perch.run, search="beam"), True, leaves_share=5),
     "grafted": Entry(partial(perch.run, **perch.GRAFTED), True),
-    "BIRCH (online)": Entry(birch.run, True, grid=_SHARES),
-    "BIRCH (rebuild)": Entry(partial(birch.run, rebuild=True), True, grid=_SHARES),
+    "BIRCH (online)": Entry(birch.run, True, grid=_BIRCH),
+    "BIRCH (rebuild)": Entry(partial(birch.run, rebuild=True), True, grid=_BIRCH),
     "MB-HAC-Com. (2K)": _mbhac("complete", 2000),
     "MB-HAC-Com. (5K)": _mbhac("complete", 5000),
     "MB-HAC-Cent. (2K)": _mbhac("centroid", 2000),
