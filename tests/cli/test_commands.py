@@ -398,6 +398,7 @@ def test_version(perch):
 # What stumbled
 
 
+@pytest.mark.jit
 def test_long_texts_do_not_take_memory_for_all(perch, tmp_path):
     lines = [json.dumps({"a": i, "t": "short"}) + "\n" for i in range(5000)]
     lines[7] = json.dumps({"a": 7, "t": "x" * 3_000_000}) + "\n"

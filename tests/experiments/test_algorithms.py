@@ -4,33 +4,26 @@ import numpy as np
 import pytest
 from experiments.algorithms import bico, hkmeans, labels_from_children, mbhac, mbkmeans, streamkm
 from experiments.algorithms.registry import ALGORITHMS
-from numba.core import config
 from scipy.cluster.hierarchy import fcluster, linkage
 from sklearn.metrics import pairwise_distances_argmin
 
 from perchtree.metrics import dendrogram_purity, pairwise_f1
-
-PER_CLUSTER = 8 if config.DISABLE_JIT else 40
 
 
 @pytest.fixture
 def blobs():
     """Six clusters, far from each other."""
     rng = np.random.default_rng(0)
-    y = rng.permutation(np.repeat(np.arange(6), PER_CLUSTER))
+    y = rng.permutation(np.repeat(np.arange(6), 40))
     centres = 100 * np.eye(6, 4, dtype=np.float32) + 50 * np.eye(6, 4, k=-2, dtype=np.float32)
     return centres[y] + rng.standard_normal((len(y), 4)).astype(np.float32), y
 
 
-FINDS_IT = {name for name in ALGORITHMS if name != "DBSCAN"}
-
-
+@pytest.mark.jit
 @pytest.mark.parametrize("name", list(ALGORITHMS))
 def test_clusters_far_apart_are_found(blobs, name):
     X, y = blobs
     algorithm = ALGORITHMS[name]
-    if config.DISABLE_JIT and name == "fast_hdbscan":
-        pytest.skip("needs its compiled code")
     parameters = {"quantile": 1.0} if name == "DBSCAN" else {}
     outcome = algorithm.run(X, 6, 0, **algorithm.parameters(len(X)) | parameters)
     assert outcome.seconds > 0

@@ -97,7 +97,7 @@ def test_a_page_without_results(results, tmp_path):
     write_page(tmp_path / "page.md", results, QUICK, "quick")
     page = (tmp_path / "page.md").read_text()
     assert "Not run." in page
-    assert "— |" in page
+    assert "— (not run) |" in page
 
 
 def test_plans():
