@@ -7,26 +7,16 @@ from typing import Any
 
 import click
 
-from .options import CRITERION, FORCE, INPUT, INPUT_COLUMNS, N_JOBS, QUIET, TREE, Reading, together
+from .options import CRITERION, FORCE, INPUT, INPUT_COLUMNS, N_JOBS, QUIET, TREE, Reading
 from .running import Command, count, say
 
 _ROWS_AT_ONCE = 100_000
 
-CLUSTERS = together(
-    click.option(
-        "-k",
-        "n_clusters",
-        type=click.IntRange(1),
-        metavar="K",
-        help="How many clusters. [default: what the tree suggests]",
-    ),
-    click.option(
-        "--distance",
-        type=click.FloatRange(0),
-        metavar="T",
-        help="Instead: clusters may extend over at most this distance.",
-    ),
-    CRITERION,
+DISTANCE = click.option(
+    "--distance",
+    type=click.FloatRange(0),
+    metavar="T",
+    help="Instead: clusters may extend over at most this distance; --criterion does not matter.",
 )
 TABLE = click.option(
     "-o",
@@ -49,12 +39,7 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
     help="How many clusters; may be given several times, for nested clusterings. "
     "[default: what the tree suggests]",
 )
-@click.option(
-    "--distance",
-    type=click.FloatRange(0),
-    metavar="T",
-    help="Instead: clusters may extend over at most this distance.",
-)
+@DISTANCE
 @CRITERION
 @TABLE
 @FORCE
@@ -121,7 +106,15 @@ def _cut(
 @click.command(cls=Command)
 @TREE
 @INPUT
-@CLUSTERS
+@click.option(
+    "-k",
+    "n_clusters",
+    type=click.IntRange(1),
+    metavar="K",
+    help="How many clusters. [default: what the tree suggests]",
+)
+@DISTANCE
+@CRITERION
 @click.option(
     "--max-distance",
     type=click.FloatRange(0),
