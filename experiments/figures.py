@@ -168,6 +168,6 @@ def purity_over_memory(results: Results, scale: Scale) -> tuple[Any, str]:
     ax.set_ylim(bottom=0)
     ax.set_xlabel("memory of the tree, MB (numbers are leaves)")
     ax.set_ylabel("dendrogram purity")
-    ax.legend(frameon=False, fontsize=8)
+    ax.legend(frameon=False, fontsize=8, loc="lower right")
     name, rows = scale.robust
     return figure, f"Purity against memory in collapsed mode on {name}, {rows or 'all'} rows."
