@@ -39,3 +39,17 @@ def data():
             return (X / np.float32(255) if name == "omniglot" else X), file["y"]
 
     return load
+
+
+@pytest.fixture
+def perch(tmp_path, monkeypatch):
+    """The command line, in a folder of its own."""
+    from commands import Command
+
+    monkeypatch.chdir(tmp_path)
+    return Command()
+
+
+@pytest.fixture
+def X():  # noqa: N802
+    return np.random.default_rng(0).normal(size=(18, 3)).astype(np.float32)

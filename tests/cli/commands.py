@@ -2,14 +2,14 @@
 
 import json
 
-import numpy as np
-import pytest
 from click.testing import CliRunner
 
 from perchtree.cli import main
 
 
-class Perch:
+class Command:
+    """`perch`, without a process of its own."""
+
     def __call__(self, *args, code=0, stdin=None):
         """Run it; the result, whose exit code is what was expected (None: 0 or 1)."""
         result = CliRunner().invoke(main, [str(arg) for arg in args], input=stdin)
@@ -26,14 +26,3 @@ class Perch:
 
     def json(self, *args):
         return json.loads(self(*args, "--json").stdout)
-
-
-@pytest.fixture
-def perch(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return Perch()
-
-
-@pytest.fixture
-def X():  # noqa: N802
-    return np.random.default_rng(0).normal(size=(18, 3)).astype(np.float32)
