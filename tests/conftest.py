@@ -8,8 +8,10 @@ import pytest
 from hypothesis import settings
 from numba.core import config
 
-settings.register_profile("compiled", max_examples=400, deadline=None)
-settings.register_profile("plain", max_examples=25, deadline=None)
+# Where CI is set, every run tries the same inputs; elsewhere each tries new ones.
+always = {"deadline": None, "derandomize": bool(os.environ.get("CI"))}
+settings.register_profile("compiled", max_examples=400, **always)
+settings.register_profile("plain", max_examples=25, **always)
 settings.load_profile("plain" if config.DISABLE_JIT else "compiled")
 
 

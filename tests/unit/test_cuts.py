@@ -48,7 +48,7 @@ def slow_cut(tree, costs, n_clusters):
     clusters = [frozenset(tree.members(leaf).tolist()) for leaf in leaves]
     while len(clusters) > n_clusters:
         ready = [node for node in costs if sum(c < node for c in clusters) == 2]
-        node = min(ready, key=lambda n: (round(costs[n], 6), min(n)))
+        node = min(ready, key=lambda n: (costs[n], min(n)))
         clusters = [c for c in clusters if not c < node] + [node]
     labels = np.empty(tree.n_points, int)
     for label, cluster in enumerate(sorted(clusters, key=min)):
