@@ -135,8 +135,8 @@ def _large_table(
     head = ["", *(_size(name, rows) for name, rows in scale.large.items())]
     return (
         _table(head, lines())
-        + f"\n\nOrders, at most: {orders}; a cell without ± had one. Best online method bold; the published value, where the data is "
-        "the paper's, in brackets."
+        + f"\n\nOrders, at most: {orders}; a cell without ± had one. Best online method bold; the "
+        "published value, where the data is the paper's, in brackets."
     )
 
 
