@@ -29,7 +29,7 @@ def coreset(X: NDArray[np.float32], size: int) -> tuple[NDArray[np.float32], NDA
     """At most `size` weighted points."""
     X = np.ascontiguousarray(X, np.float64)
     threshold = first_threshold(X[: size + 1])
-    counts, sums = build(X, np.ones(len(X)), X, size, threshold)
+    counts, sums = build(X, size, threshold)
     return (sums / counts[:, np.newaxis]).astype(np.float32), counts
 
 
@@ -42,16 +42,16 @@ def first_threshold(X: NDArray[np.float64]) -> float:
 
 
 @njit(cache=True)
-def build(X, weights, means, size, threshold):  # type: ignore[no-untyped-def]
-    """Counts and sums of the features in the end. `means` are reference points of what comes."""
+def build(X, size, threshold):  # type: ignore[no-untyped-def]
+    """Counts and sums of the features in the end."""
     n, d = X.shape
     counts, squares = np.zeros(size + 2), np.zeros(size + 2)
     sums, references = np.zeros((size + 2, d)), np.zeros((size + 2, d))
     first, following = np.full(size + 2, -1, np.int64), np.full(size + 2, -1, np.int64)
+    features = counts, sums, squares, references, first, following
     used = 1  # node 0 is the root, no feature itself
     for row in range(n):
-        used = insert(X[row], 1.0, 0.0, X[row], threshold, counts, sums, squares, references,
-                      first, following, used)  # fmt: skip
+        used = insert(features, used, threshold, (X[row], 1.0, 0.0, X[row]))
         while used > size + 1:
             threshold *= 2
             old_counts, old_sums = counts[1:used].copy(), sums[1:used].copy()
@@ -62,16 +62,16 @@ def build(X, weights, means, size, threshold):  # type: ignore[no-untyped-def]
             for i in range(len(old_counts)):
                 mean = old_sums[i] / old_counts[i]
                 scatter = old_squares[i] - (mean * old_sums[i]).sum()
-                used = insert(mean, old_counts[i], max(scatter, 0.0), old_references[i], threshold,
-                              counts, sums, squares, references, first, following,
-                              used)  # fmt: skip
+                old = mean, old_counts[i], max(scatter, 0.0), old_references[i]
+                used = insert(features, used, threshold, old)
     return counts[1:used], sums[1:used]
 
 
 @njit(cache=True)
-def insert(mean, weight, scatter, reference, threshold, counts, sums, squares, references, first,
-           following, used):  # type: ignore[no-untyped-def]  # fmt: skip
-    """Insert a point or a feature; how many nodes there are then."""
+def insert(features, used, threshold, new):  # type: ignore[no-untyped-def]
+    """Insert a point or a feature (mean, weight, scatter, reference); how many nodes there are."""
+    counts, sums, squares, references, first, following = features
+    mean, weight, scatter, reference = new
     d = len(mean)
     node, level = 0, 1
     while True:

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from ..inputs import FORMATS
+
 if TYPE_CHECKING:
     from ..inputs.batches import Columns, Source
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-FORMATS = ("npy", "npz", "parquet", "csv", "tsv", "jsonl", "authors")
 
 TREE = click.argument("tree", type=click.Path(exists=True, dir_okay=False))
 INPUT = click.argument("input")

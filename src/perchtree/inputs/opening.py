@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from . import FORMATS
 from .arrays import NpyFile, NpzFile
 from .batches import Columns, InputError, Source
 from .delimited import Authors, Delimited
@@ -9,8 +10,6 @@ from .jsonl import JsonLines
 from .lines import Lines
 from .parquet import Parquet
 from .records import Format, TextSource
-
-FORMATS = ("npy", "npz", "parquet", "csv", "tsv", "jsonl", "authors")
 
 _SUFFIXES = {".npy": "npy", ".npz": "npz", ".parquet": "parquet", ".pq": "parquet", ".csv": "csv",
              ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}  # fmt: skip
