@@ -3,7 +3,9 @@
 Every run is a line of results/runs.jsonl; finished runs are skipped. Interrupt it any time.
 """
 
+import itertools
 import json
+import os
 import time
 from functools import partial
 from pathlib import Path
@@ -33,6 +35,12 @@ SCALES = {"full": FULL, "quick": QUICK, "tiny": TINY}
 )
 @click.option("--time-limit", default=TIME_LIMIT, show_default=True, help="Seconds for one run.")
 @click.option("--memory-limit", default=MEMORY_LIMIT, show_default=True, help="GB for one run.")
+@click.option(
+    "--jobs",
+    default=1,
+    show_default=True,
+    help="Runs side by side; they share the cores, and each has its own memory limit.",
+)
 @click.option("--budget", type=float, help="Stop starting runs after so many minutes.")
 @click.option(
     "--force",
@@ -50,6 +58,7 @@ def main(
     page: Path | None,
     time_limit: float,
     memory_limit: float,
+    jobs: int,
     budget: float | None,
     force: tuple[str, ...],
     page_only: bool,
@@ -64,22 +73,27 @@ def main(
     planned = list(dict.fromkeys(everything(SCALES[scale])))
     start = time.monotonic()
     if not page_only:
-        left = len(missing(planned, kept))
-        console.print(f"{len(planned)} runs, {left} of them left; results in {path}")
-        runner = partial(run_apart, time_limit=time_limit, memory_limit=memory_limit)
+        left = missing(planned, kept)
+        console.print(f"{len(planned)} runs, {len(left)} of them left; results in {path}")
+        runner = partial(
+            run_apart, time_limit=time_limit, memory_limit=memory_limit,
+            threads=max((os.cpu_count() or 1) // jobs, 1),
+        )  # fmt: skip
         if together:
             from .worker import measure
 
             runner = partial(map, measure)
-        runs = run_all(planned, kept, runner)
-        for done, (run, result) in enumerate(runs, 1):
-            minutes = (time.monotonic() - start) / 60
+
+        def minutes() -> float:
+            return (time.monotonic() - start) / 60
+
+        within = itertools.takewhile(lambda _: budget is None or minutes() < budget, left)
+        for done, (run, result) in enumerate(run_all(within, kept, runner, jobs), 1):
             console.print(
-                f"{done}/{left}  {minutes:5.1f} min  {_line(run, result)}", highlight=False
+                f"{done}/{len(left)}  {minutes():5.1f} min  {_line(run, result)}", highlight=False
             )
-            if budget is not None and minutes > budget:
-                console.print("The time is up; the same command goes on.")
-                break
+        if missing(planned, kept):
+            console.print("The time is up; the same command goes on.")
     target = page or (PAGE if scale == "full" else path.with_name(f"{scale}.md"))
     write_page(target, kept, SCALES[scale], scale)
     console.print(f"Written: {target}")

@@ -1,9 +1,10 @@
 """What the abstract claims, held against the results; and where numbers differ from the paper's."""
 
+import math
 from collections.abc import Iterator
 
 from . import published
-from .plan import TREES, Scale, over_k, separable
+from .plan import TREES, Scale, over_k, separable, watched
 from .runs import Results, Run
 from .summary import best, one
 
@@ -15,6 +16,7 @@ def judge(results: Results, scale: Scale) -> str:
     lines = [
         _more_accurate(results, scale, "PERCH"),
         _more_accurate(results, scale, "grafted"),
+        _scales_with_n(results, scale),
         _scales_with_k(results, scale),
         _better_in_half_the_time(results, scale),
         _perfect_purity(results, scale),
@@ -46,21 +48,36 @@ def _more_accurate(results: Results, scale: Scale, ours: str) -> str:
     )
 
 
+def _scales_with_n(results: Results, scale: Scale) -> str:
+    run = next(watched(scale))
+    seen = results.of.get(run, {}).get("growth")
+    if seen is None:
+        return f"“Scales well with both N and K” (N): {_verdict(None)}"
+    points, times = seen["points"], seen["microseconds"]
+    early = next(i for i, n in enumerate(points) if n >= points[-1] / 10)
+    factor, expected = times[-1] / times[early], math.log(points[-1]) / math.log(points[early])
+    return (
+        f"“Scales well with both N and K” (N): {_verdict(factor < 2)} Between "
+        f"{points[early]:,} and {points[-1]:,} points of {run.data} an insert becomes {factor:.2f} "
+        f"times as slow (log N grows {expected:.2f} times), at depth {seen['depth'][-1]}."
+    )
+
+
 def _scales_with_k(results: Results, scale: Scale) -> str:
     seconds: dict[str, dict[int, float]] = {}
-    for run in dict.fromkeys(run.without_seed for run in over_k(scale, 0)):
+    for run in over_k(scale):
         figure = one(results, run, "seconds")
         if figure.mean is not None:
             seconds.setdefault(run.algorithm, {})[int(run.data.split("-")[2])] = figure.mean
     complete = {m: by_k for m, by_k in seconds.items() if len(by_k) > 1}
     if "PERCH" not in complete or "MB-KM" not in complete:
-        return f"“Scales well with both N and K”: {_verdict(None)}"
+        return f"“Scales well with both N and K” (K): {_verdict(None)}"
     growth = {m: by_k[max(by_k)] / by_k[min(by_k)] for m, by_k in complete.items()}
     ks = complete["PERCH"]
     text = ", ".join(f"{m} {factor:.1f}" for m, factor in growth.items())
     holds = growth["PERCH"] < 2 < growth["MB-KM"]
     return (
-        f"“Scales well with both N and K” (no dependence on K): {_verdict(holds)} From K = "
+        f"“Scales well with both N and K” (K: no dependence): {_verdict(holds)} From K = "
         f"{min(ks):,} to {max(ks):,}, run time grows by these factors: {text}."
     )
 

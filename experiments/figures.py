@@ -24,6 +24,7 @@ COLOURS = {
 def draw_all(folder: Path, results: Results, scale: Scale) -> dict[str, str]:
     """Draw what there are results for: the name of each figure, and its caption."""
     folder.mkdir(parents=True, exist_ok=True)
+    plt.rcParams["svg.hashsalt"] = "perchtree"  # the same drawing, the same file
     drawn = {}
     for draw in (speed_and_purity, growth, time_over_k, purity_over_memory):
         figure, caption = draw(results, scale)
@@ -56,7 +57,7 @@ def _points(
 ) -> dict[str, list[tuple[dict[str, Any], float, float]]]:
     """By algorithm: setting, seconds and the measure."""
     found: dict[str, list[tuple[dict[str, Any], float, float]]] = {}
-    for run in dict.fromkeys(run.without_seed for run in runs):
+    for run in runs:
         figure = one(results, run, measure)
         if figure.mean is not None:
             point = setting(run), figure.seconds, figure.mean
@@ -68,7 +69,7 @@ _SHORT = {"beam_width": "beam", "max_leaves": "L =", "branching": "", "iteration
 
 
 def speed_and_purity(results: Results, scale: Scale) -> tuple[Any, str]:
-    found = _points(results, tradeoff(scale, 0), "purity")
+    found = _points(results, tradeoff(scale), "purity")
     if not found:
         return None, ""
     figure, ax = _axes()
@@ -78,7 +79,7 @@ def speed_and_purity(results: Results, scale: Scale) -> tuple[Any, str]:
         marker = "*" if algorithm in ("PERCH", "grafted") else "o"
         ax.scatter(seconds, purity, s=90 if marker == "*" else 22, c=colour, marker=marker,
                    label=algorithm, zorder=3)  # fmt: skip
-        for parameter in {name for chosen, _, _ in points for name in chosen}:
+        for parameter in dict.fromkeys(name for chosen, _, _ in points for name in chosen):
             line = [(s, p, chosen[parameter]) for chosen, s, p in points if parameter in chosen]
             ax.plot([s for s, _, _ in line], [p for _, p, _ in line], c=colour, lw=0.8, alpha=0.5)
             for x, y, value in line:
@@ -98,7 +99,7 @@ def speed_and_purity(results: Results, scale: Scale) -> tuple[Any, str]:
 
 
 def growth(results: Results, scale: Scale) -> tuple[Any, str]:
-    runs = [run for run in watched(scale, 0) if results.of.get(run, {}).get("status") == "ok"]
+    runs = [run for run in watched(scale) if results.of.get(run, {}).get("status") == "ok"]
     if not runs:
         return None, ""
     figure, (above, below) = _axes(2, sharex=True)
@@ -126,7 +127,7 @@ def growth(results: Results, scale: Scale) -> tuple[Any, str]:
 
 def time_over_k(results: Results, scale: Scale) -> tuple[Any, str]:
     found: dict[str, list[tuple[int, float]]] = {}
-    for run in dict.fromkeys(run.without_seed for run in over_k(scale, 0)):
+    for run in over_k(scale):
         figure_ = one(results, run, "seconds")
         if figure_.mean is not None:
             found.setdefault(run.algorithm, []).append((int(run.data.split("-")[2]), figure_.mean))
@@ -149,7 +150,7 @@ def time_over_k(results: Results, scale: Scale) -> tuple[Any, str]:
 
 def purity_over_memory(results: Results, scale: Scale) -> tuple[Any, str]:
     found: dict[str, list[tuple[float, float, int]]] = {}
-    for run in dict.fromkeys(run.without_seed for run in memory(scale, 0)):
+    for run in memory(scale):
         purity, size = one(results, run, "purity"), one(results, run, "bytes")
         if purity.mean is not None and size.mean is not None:
             leaves = setting(run)["max_leaves"]

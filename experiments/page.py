@@ -1,20 +1,17 @@
 """docs/experiments.md: tables, figures and claims, all from raw results."""
 
+import os
 import platform
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
 from pathlib import Path
-
-import numba
-import numpy as np
-import sklearn
-
-import perchtree
 
 from . import claims, published
 from .algorithms.registry import ALGORITHMS
 from .figures import draw_all
-from .plan import FLAT, OF_TREES, ROBUST, SMALL_METHODS, TREES, Scale
+from .plan import FLAT, OF_TREES, ORDERS, ROBUST, SMALL_METHODS, TREES, Scale
 from .runs import Results, Run
 from .summary import Figure, best
 
@@ -59,7 +56,7 @@ def write_page(path: Path, results: Results, scale: Scale, name: str) -> None:
         "## Pairwise F1 at the true number of clusters (table 3)",
         _large_table(results, scale, [*OF_TREES, *FLAT], "f1", published.f1),
         "## Seconds",
-        "Of the runs above (best setting by purity, or by F1 for flat methods).",
+        _about_seconds(results),
         _seconds_table(results, scale),
         "## Adversarial orders (tables 4 and 5)",
         _robust_tables(results, scale),
@@ -81,24 +78,30 @@ def _about(results: Results, name: str) -> str:
     command = {"full": "make experiments", "quick": "make experiments-quick"}.get(name, name)
     return (
         f"Written by `{command}` from {len(results.of):,} runs kept in `experiments/results/`; "
-        f"nothing is typed by hand. Runs of {dates[0]} to {dates[-1]}; page of "
+        f"nothing is typed by hand. Runs of {' to '.join(sorted({dates[0], dates[-1]}))}; page of "
         f"{time.strftime('%Y-%m-%d')}. {_machine()}. Each run has a process of its own. ± is the "
         "standard deviation over random orders; how many there were is said in each table."
     )
 
 
+_PACKAGES = (
+    "perchtree", "numpy", "numba", "scikit-learn", "fastcluster", "fast-hdbscan", "faiss-cpu",
+)  # fmt: skip
+
+
 def _machine() -> str:
+    versions = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
     return (
-        f"{platform.processor() or platform.machine()}, {platform.system()}, "
-        f"{_cores()} cores; Python {platform.python_version()}, perchtree {perchtree.__version__}, "
-        f"NumPy {np.__version__}, Numba {numba.__version__}, scikit-learn {sklearn.__version__}"
+        f"{_processor()}, {os.cpu_count()} cores, {platform.system()}; "
+        f"Python {platform.python_version()}, {versions}"
     )
 
 
-def _cores() -> int:
-    import os
-
-    return os.cpu_count() or 1
+def _processor() -> str:
+    known = Path("/proc/cpuinfo")  # where there is one, it says more than Python knows
+    lines = known.read_text().splitlines() if known.exists() else []
+    names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
 
 
 def _table(head: list[str], rows: Iterator[list[str]]) -> str:
@@ -156,6 +159,19 @@ def _is_online(method: str) -> bool:
     return method in ONLINE or method in ("o-MB-KM", "SKM++", "BICO", "MB-KM")
 
 
+def _about_seconds(results: Results) -> str:
+    threads = Counter(result.get("threads") for result in results.of.values())
+    unknown = threads.pop(None, 0)
+    counts = [f"{count:,} had {n} thread{'s' * (n > 1)}" for n, count in sorted(threads.items())]
+    if unknown:
+        counts.append(f"of {unknown:,} it was not recorded")
+    return (
+        "Of the runs above (best setting by purity, or by F1 for flat methods). Of all runs, "
+        f"{', '.join(counts)}; runs with fewer threads than cores went on side by side. Read "
+        "differences below a factor of two with care."
+    )
+
+
 def _seconds_table(results: Results, scale: Scale) -> str:
     def lines() -> Iterator[list[str]]:
         for method in [*TREES, *FLAT]:
@@ -171,7 +187,6 @@ def _seconds_table(results: Results, scale: Scale) -> str:
 
 def _robust_tables(results: Results, scale: Scale) -> str:
     name, rows = scale.robust
-    orders = ("random", "round robin", "sorted")
     tables = []
     for measure, title in (("purity", "dendrogram purity"), ("f1", "pairwise F1")):
 
@@ -179,12 +194,12 @@ def _robust_tables(results: Results, scale: Scale) -> str:
             for method in ROBUST:
                 cells = [
                     str(best(results, Run(name, rows, method, order=order), measure))
-                    for order in orders
+                    for order in ORDERS
                 ]
                 if any(cell[0].isdigit() for cell in cells):
                     yield [_title(method), *cells, *_published_orders(method, measure)]
 
-        head = [f"{title}, {_size(name, rows)}", *orders, "paper, ALOI: round robin", "sorted"]
+        head = [f"{title}, {_size(name, rows)}", *ORDERS, "paper, ALOI: round robin", "sorted"]
         tables.append(_table(head, lines()))
     return "\n\n".join(tables)
 

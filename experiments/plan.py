@@ -20,6 +20,7 @@ ROBUST = [
     "PERCH", "grafted", "MB-HAC-Com. (2K)", "MB-HAC-Com. (5K)", "MB-HAC-Cent. (2K)",
     "MB-HAC-Cent. (5K)", "o-MB-KM", "SKM++",
 ]  # fmt: skip
+ORDERS = ("random", "round robin", "sorted")
 SMALL_METHODS = [
     "PERCH", "grafted", "BIRCH (online)", "BIRCH (rebuild)", "HKMeans", "HAC complete",
     "HAC average", "HAC Ward",
@@ -110,68 +111,68 @@ def small(scale: Scale) -> Iterator[Run]:
 
 
 def robust(scale: Scale, seed: int) -> Iterator[Run]:
-    """Adversarial orders."""
+    """Adversarial orders, and random ones beside them."""
     name, rows = scale.robust
-    for order in ("round robin", "sorted"):
+    for order in ORDERS:
         for algorithm in ROBUST:
             yield from tuned(Run(name, rows, algorithm, order=order, seed=seed))
 
 
-def tradeoff(scale: Scale, seed: int) -> Iterator[Run]:
+def tradeoff(scale: Scale) -> Iterator[Run]:
     """Speed against purity as the parameters of the paper vary."""
     name, rows = scale.tradeoff
 
     def runs(algorithm: str, **values: list[Any]) -> Iterator[Run]:
         for parameter, settings in values.items():
             for value in settings:
-                yield with_parameters(Run(name, rows, algorithm, seed=seed), **{parameter: value})
+                yield with_parameters(Run(name, rows, algorithm), **{parameter: value})
 
     yield from runs("PERCH-BC", beam_width=[1, 5, 20, 60, 120, 300])
     yield from runs("PERCH-BC", max_leaves=[500, 2000, 10_000])
     yield from runs("BIRCH (online)", branching=[5, 20, 50, 200])
     yield from runs("BIRCH (rebuild)", branching=[5, 20, 50, 200])
     yield from runs("HKMeans", iterations=[1, 3, 10, 40, 160])
-    yield from (Run(name, rows, algorithm, seed=seed) for algorithm in ("PERCH", "grafted"))
+    yield from (Run(name, rows, algorithm) for algorithm in ("PERCH", "grafted"))
 
 
-def watched(scale: Scale, _seed: int) -> Iterator[Run]:
+def watched(scale: Scale) -> Iterator[Run]:
     """Insert time and depth against the number of points, with and without balance."""
     name, rows = scale.watched
     for balance in ("size", None):
         yield with_parameters(Run(name, rows, "PERCH, watched"), balance=balance)
 
 
-def over_k(scale: Scale, seed: int) -> Iterator[Run]:
+def over_k(scale: Scale) -> Iterator[Run]:
     """Run time against the number of clusters."""
     for k in scale.mixture_clusters:
         name = f"mixture-{scale.mixture_points}-{k}-64"
         for algorithm in ("PERCH", "grafted", "MB-KM", "faiss k-means"):
-            yield Run(name, None, algorithm, seed=seed)
+            yield Run(name, None, algorithm)
 
 
-def memory(scale: Scale, seed: int) -> Iterator[Run]:
+def memory(scale: Scale) -> Iterator[Run]:
     """Purity against memory in collapsed mode."""
     name, rows = scale.robust
     for leaves in scale.leaves:
-        yield with_parameters(Run(name, rows, "PERCH", seed=seed), max_leaves=leaves)
-        yield with_parameters(Run(name, rows, "grafted", seed=seed), max_leaves=leaves)
+        yield with_parameters(Run(name, rows, "PERCH"), max_leaves=leaves)
+        yield with_parameters(Run(name, rows, "grafted"), max_leaves=leaves)
 
 
 def separable(scale: Scale) -> Iterator[Run]:
     """Data that is separable by construction, in every order: exact masking, and as published."""
     for parameters in ({"masking": "exact", "balance": None}, {}):
-        for order in ("random", "round robin", "sorted"):
+        for order in ORDERS:
             run = with_parameters(Run(scale.separable, None, "PERCH", order=order), **parameters)
             yield from (run._replace(seed=seed) for seed in range(scale.seeds_small))
 
 
 def everything(scale: Scale) -> Iterator[Run]:
-    """All runs, the first seed of everything before the second of anything."""
-    yield from separable(scale)
-    yield from _kept(scale, small(scale))
+    """All runs: figures need one order; of tables, the first order of all before the second."""
+    for section in (separable, small, tradeoff, over_k, memory, watched):
+        yield from _kept(scale, section(scale))
     for seed in range(scale.seeds_large):
-        for section in (large, robust, tradeoff, over_k, memory, watched):
-            yield from _kept(scale, section(scale, seed))
+        for section_ in (large, robust):
+            yield from _kept(scale, section_(scale, seed))
 
 
 def _kept(scale: Scale, runs: Iterator[Run]) -> Iterator[Run]:

@@ -2,10 +2,12 @@
 
 import itertools
 import json
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +16,9 @@ RESULTS = Path(__file__).parent / "results" / "runs.jsonl"
 TIME_LIMIT = 300.0
 MEMORY_LIMIT = 16.0
 """Seconds and GB for one run, loading aside."""
+
+
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 class Run(NamedTuple):
@@ -77,30 +82,44 @@ Runner = Callable[[list[Run]], list[Result]]
 
 
 def run_all(
-    planned: Iterable[Run], results: Results, runner: Runner
+    left: Iterable[Run], results: Results, runner: Runner, jobs: int = 1
 ) -> Iterator[tuple[Run, Result]]:
-    """Run what is left, one after the other; runs that differ by their seed alone, together."""
-    for _, group in itertools.groupby(missing(planned, results), lambda run: run.without_seed):
-        runs = list(group)
-        if results.blown_up(runs[0]) is not None:  # meanwhile
-            continue
-        for run, result in zip(runs, runner(runs), strict=False):
-            results.add(run, result | {"date": time.strftime("%Y-%m-%d")})
-            yield run, results.of[run]
+    """Run these, so many side by side; runs that differ by their seed alone, one after another."""
+    groups = (list(group) for _, group in itertools.groupby(left, lambda run: run.without_seed))
+    under_way: dict[Future[list[Result]], list[Run]] = {}
+    with ThreadPoolExecutor(jobs) as pool:
+        while True:
+            for runs in groups:
+                if results.blown_up(runs[0]) is None:  # meanwhile
+                    under_way[pool.submit(runner, runs)] = runs
+                if len(under_way) == jobs:
+                    break
+            if not under_way:
+                return
+            for ended in wait(under_way, return_when=FIRST_COMPLETED).done:
+                for run, result in zip(under_way.pop(ended), ended.result(), strict=False):
+                    results.add(run, result | {"date": time.strftime("%Y-%m-%d")})
+                    yield run, results.of[run]
 
 
 def run_apart(
-    runs: list[Run], time_limit: float = TIME_LIMIT, memory_limit: float = MEMORY_LIMIT
+    runs: list[Run],
+    time_limit: float = TIME_LIMIT,
+    memory_limit: float = MEMORY_LIMIT,
+    threads: int | None = None,
 ) -> list[Result]:
     """Runs in a process of their own. Whatever happens to them is a result, and ends it."""
+    threads = threads or os.cpu_count() or 1
+    limited = dict.fromkeys(_THREADS, str(threads))
     given = json.dumps([run._asdict() for run in runs])
     command = [sys.executable, "-m", "experiments.worker", given, str(memory_limit)]
     start = time.perf_counter()
     ended = "ok"
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=len(runs) * time_limit + 60
-        )
+            command, capture_output=True, text=True, timeout=len(runs) * time_limit + 60,
+            env=os.environ | limited,
+        )  # fmt: skip
         output, errors = done.stdout, done.stderr
         if done.returncode != 0:
             by_memory = "MemoryError" in errors or "bad_alloc" in errors or done.returncode == -9
@@ -111,9 +130,9 @@ def run_apart(
     found: list[Result] = [json.loads(line) for line in output.splitlines() if line[:1] == "{"]
     for result in found:
         if result["seconds"] > time_limit:
-            result["status"] = "time"
+            result |= {"status": "time", "limit": time_limit}
     if ended != "ok":
         message = (errors.strip().splitlines() or [""])[-1][:200]
         found.append({"status": ended, "limit": time_limit, "message": message})
     wall = round((time.perf_counter() - start) / max(len(found), 1), 1)
-    return [result | {"wall": wall} for result in found]
+    return [result | {"wall": wall, "threads": threads} for result in found]

@@ -19,10 +19,11 @@ class Figure(NamedTuple):
     status: str = "ok"
     setting: str = "{}"
     seconds: float = float("nan")
+    reason: str = ""
 
     def __str__(self) -> str:
         if self.mean is None:
-            return "—" if self.status == "none" else f"— ({self.status})"
+            return "—" if self.status == "none" else f"— ({self.reason or self.status})"
         spread = f" ± {self.spread:.3f}" if self.count > 1 else ""
         return f"{self.mean:.3f}{spread}"
 
@@ -41,16 +42,18 @@ def best(results: Results, wanted: Run, measure: str) -> Figure:
 
 def one(results: Results, wanted: Run, measure: str) -> Figure:
     """The mean over orders of one setting."""
-    group, status = [], "not run"
+    group, status, reason = [], "not run", ""
     for seed in range(_SEEDS):
         result = results.of.get(wanted._replace(seed=seed))
         if result is None:
             continue
         status = result["status"]
+        reason = f"over {result['limit']:.0f} s" if status == "time" else ""
         if status == "ok" and result.get(measure) is not None:
             group.append(result)
     if not group:
-        return Figure(None, 0.0, 0, "none" if status == "ok" else status, wanted.parameters)
+        status = "none" if status == "ok" else status
+        return Figure(None, 0.0, 0, status, wanted.parameters, reason=reason)
     values = [result[measure] for result in group]
     return Figure(
         float(np.mean(values)), float(np.std(values)), len(values), "ok", wanted.parameters,

@@ -1,6 +1,7 @@
 """The experiments from end to end, at tiny size; limits, resuming, data."""
 
 import json
+import threading
 
 import numpy as np
 import pytest
@@ -28,12 +29,40 @@ def results(tmp_path):
 @pytest.mark.jit
 def test_runs_are_kept_and_not_repeated(results, tmp_path):
     planned = [SOME, SOME._replace(seed=1), Run("digits", 200, "HAC average")]
-    done = dict(run_all(planned, results, run_apart))
+    done = dict(run_all(missing(planned, results), results, run_apart))
     assert list(done) == planned
     assert all(r["status"] == "ok" and 0 < r["purity"] <= 1 for r in done.values())
     again = Results(tmp_path / "runs.jsonl")
     assert missing(planned, again) == []
     assert again.of[SOME]["purity"] == done[SOME]["purity"]
+
+
+def test_runs_go_side_by_side(results):
+    """Two at a time, each result with its own run; what blows up meanwhile is not tried again."""
+    both = threading.Barrier(2, timeout=10)
+
+    def runner(runs):
+        if runs[0].data != "last":
+            both.wait()
+        status = "time" if runs[0].algorithm == "slow" else "ok"
+        return [result(run, run.seed, status) | {"limit": 5} for run in runs]
+
+    fast = [Run("digits", None, "fast", seed=seed) for seed in (1, 2, 3)]
+    slow = Run("digits", None, "slow")
+    later = [Run("last", None, "fast"), slow._replace(seed=1)]
+    done = dict(run_all([*fast, slow, *later], results, runner, jobs=2))
+    assert set(done) == {*fast, slow, later[0]}
+    assert [done[run]["purity"] for run in fast] == [1, 2, 3]
+    assert str(one(results, slow, "purity")) == "— (over 5 s)"
+
+
+def test_a_budget_ends_the_work_and_loses_nothing(tmp_path):
+    arguments = ["--scale", "tiny", "--budget", "0", "--results", str(tmp_path / "r.jsonl"),
+                 "--page", str(tmp_path / "page.md")]  # fmt: skip
+    output = CliRunner().invoke(main, arguments, catch_exceptions=False).output
+    assert "the same command goes on" in output
+    assert not (tmp_path / "r.jsonl").exists()
+    assert "Not run." in (tmp_path / "page.md").read_text()
 
 
 @pytest.mark.jit
