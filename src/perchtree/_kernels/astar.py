@@ -1,6 +1,6 @@
 """Exact search, best first: section 4.3."""
 
-from .distances import min_to_box
+from .distances import INFINITY, min_to_box
 from .found import clear, loosen, offer_leaf
 from .heap import pop, push
 from .jit import kernel
@@ -36,23 +36,22 @@ def astar(tree: Tree, work: AStar, x: Floats) -> None:
 
 
 @kernel
-def limited_astar(tree: Tree, work: AStar, x: Floats, limit: int) -> None:
-    """The same, given up once `limit` distances are computed."""
+def limited_astar(tree: Tree, work: AStar, x: Floats, limit: int) -> bool:
+    """The same, given up once `limit` distances are computed. Whether it came to its end."""
     found = work.found
-    clear(found)
+    clear(found, INFINITY)
     root = tree.counts[ROOT]
     near = min_to_box(tree, x, root)
-    distances, expansions, waiting = 1, 0, 0
+    distances, expansions, waiting, ended = 1, 0, 0, True
     if is_leaf(tree, root):
         offer_leaf(tree, found, x, root, near)
     else:
         waiting = push(work.keys, work.nodes, 0, near, root)
     last = found.distances.shape[0] - 1
-    while (
-        waiting > 0
-        and distances < limit
-        and work.keys[0] <= loosen(found.distances[last, NEAR], x.shape[0])
-    ):
+    while waiting > 0 and work.keys[0] <= loosen(found.distances[last, NEAR], x.shape[0]):
+        if distances >= limit:
+            ended = False
+            break
         node = work.nodes[0]
         waiting = pop(work.keys, work.nodes, waiting)
         expansions += 1
@@ -67,3 +66,4 @@ def limited_astar(tree: Tree, work: AStar, x: Floats, limit: int) -> None:
                 prefetch_children(tree, child)
     tree.counts[DISTANCES] += distances
     tree.counts[EXPANSIONS] += expansions
+    return ended

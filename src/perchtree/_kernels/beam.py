@@ -1,5 +1,8 @@
 """Approximate search, breadth first: PERCH-B (section 5)."""
 
+import numpy as np
+
+from .astar import limited_astar
 from .distances import INFINITY, min_to_box
 from .found import clear, loosen, offer_leaf
 from .heap import pop, push, sort_key
@@ -12,9 +15,11 @@ from .schema import (
     LEFT,
     N_POINTS,
     NEAR,
+    NODE,
     NONE,
     RIGHT,
     ROOT,
+    AStar,
     Beam,
     Floats,
     Tree,
@@ -35,13 +40,9 @@ def visit(tree: Tree, work: Beam, x: Floats, node: int, side: int, count: int) -
 
 
 @kernel
-def beam(tree: Tree, work: Beam, x: Floats) -> None:
-    """Put the nearest leaves that a beam meets into `work.found`.
-
-    Each level keeps the `width` internal nodes of smallest d-; leaves are scored when met; the
-    search ends when there is no next level. Nodes with the same d- keep their order.
-    """
-    clear(work.found)
+def sweep(tree: Tree, work: Beam, x: Floats, bound: np.float32) -> None:
+    """From level to level, past what is not farther than `bound`."""
+    clear(work.found, bound)
     width = work.nodes.shape[1] // 2
     distances, expansions = 1, 0
     side = 0
@@ -59,6 +60,28 @@ def beam(tree: Tree, work: Beam, x: Floats) -> None:
         count = below
     tree.counts[DISTANCES] += distances
     tree.counts[EXPANSIONS] += expansions
+
+
+@kernel
+def beam(tree: Tree, work: Beam, x: Floats) -> None:
+    """Put the nearest leaves that a beam meets into `work.found`.
+
+    Each level keeps the `width` internal nodes of smallest d-; leaves are scored when met; the
+    search ends when there is no next level. Nodes with the same d- keep their order.
+
+    There is a short cut to the same answer. A* expands every node that is not farther than the
+    nearest leaf; if these are no more than `width`, a beam would have kept them all. Otherwise
+    the nearest leaf that A* has met bounds the beam, unless the beam meets none as near.
+    """
+    width = work.nodes.shape[1] // 2
+    first = AStar(work.keys[0].view(np.float32), work.nodes[0], work.found)
+    if limited_astar(tree, first, x, 2 * width + 1):
+        return
+    last = work.found.leaves.shape[0] - 1
+    bound = work.found.distances[last, NEAR]
+    sweep(tree, work, x, bound)
+    if bound < INFINITY and work.found.leaves[last, NODE] == NONE:
+        sweep(tree, work, x, INFINITY)
 
 
 @kernel

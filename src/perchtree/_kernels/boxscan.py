@@ -1,6 +1,6 @@
 """Exact search in collapsed mode by looking at every leaf."""
 
-from .distances import ZERO, box_min, min_to_box
+from .distances import INFINITY, ZERO, box_min, min_to_box
 from .found import clear, loosen, offer_leaf
 from .jit import kernel
 from .schema import (
@@ -52,7 +52,7 @@ def offer_some_leaf(tree: Tree, found: Found, x: Floats) -> int:
 def scan_leaves(tree: Tree, work: AStar, x: Floats) -> None:
     """Put the nearest leaves of x into `work.found`, exactly, by looking at all of them."""
     found = work.found
-    clear(found)
+    clear(found, INFINITY)
     known = offer_some_leaf(tree, found, x)
     computed = 0
     last = found.distances.shape[0] - 1

@@ -22,9 +22,10 @@ def loosen(bound: np.float32, n_features: int) -> np.float32:
 
 
 @kernel
-def clear(found: Found) -> None:
+def clear(found: Found, bound: np.float32) -> None:
+    """Start anew, and take only leaves whose d- is at most `bound`."""
     for rank in range(found.leaves.shape[0]):
-        found.distances[rank, NEAR] = INFINITY
+        found.distances[rank, NEAR] = bound
         found.distances[rank, FAR] = INFINITY
         found.leaves[rank, BY_ID] = NONE
         found.leaves[rank, NODE] = NONE
