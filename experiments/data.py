@@ -22,9 +22,6 @@ NAMES = [
 OPENML = {"aloi": 42396, "spambase": 44, "glass": 41, "letter": 6}
 """Numbers of data sets at openml.org."""
 
-USERS_OWN = ["aloi", "speaker", "ilsvrc50k", "ilsvrc", "imagenet100k"]
-"""The paper's data that has no free copy: files of your own."""
-
 
 def load(name: str, n_rows: int | None = None, seed: int = 0) -> Data:
     """Load a data set, shuffle it, and keep its first rows."""
@@ -38,7 +35,7 @@ def load(name: str, n_rows: int | None = None, seed: int = 0) -> Data:
 def _load_all(name: str) -> tuple[NDArray, NDArray]:  # type: ignore[type-arg]
     kind, *sizes = name.split("-")
     if kind in GENERATED:
-        return GENERATED[kind](np.random.default_rng(0), *map(int, sizes))
+        return GENERATED[kind](*map(int, sizes))
     if name == "digits":
         return load_digits(return_X_y=True)
     folder = Path(os.environ.get("PERCHTREE_DATA", "."))
@@ -66,8 +63,9 @@ def _download(name: str, folder: Path) -> tuple[NDArray, NDArray]:  # type: igno
     raise FileNotFoundError(hint)
 
 
-def separable(rng: np.random.Generator, n_clusters: int, per_cluster: int, n_features: int) -> Data:
+def separable(n_clusters: int, per_cluster: int, n_features: int, seed: int = 0) -> Data:
     """Clusters whose points are all closer to each other than to others, but often not by much."""
+    rng = np.random.default_rng(seed)
     y = np.repeat(np.arange(n_clusters), per_cluster)
     while True:
         centres = 2 * rng.random((n_clusters, n_features)) * n_clusters ** (1 / n_features)
@@ -78,8 +76,9 @@ def separable(rng: np.random.Generator, n_clusters: int, per_cluster: int, n_fea
             return X.astype(np.float32), y
 
 
-def mixture(rng: np.random.Generator, n_points: int, n_clusters: int, n_features: int) -> Data:
+def mixture(n_points: int, n_clusters: int, n_features: int, seed: int = 0) -> Data:
     """An extreme mixture: very many clusters, of sizes that follow a power law."""
+    rng = np.random.default_rng(seed)
     shares = 1 / np.arange(1, n_clusters + 1) ** 0.5
     extra = rng.choice(n_clusters, n_points - n_clusters, p=shares / shares.sum())
     y = rng.permutation(np.concatenate([np.arange(n_clusters), extra]))
@@ -89,7 +88,7 @@ def mixture(rng: np.random.Generator, n_points: int, n_clusters: int, n_features
 
 
 GENERATED: dict[str, Callable[..., Data]] = {"separable": separable, "mixture": mixture}
-"""separable-CLUSTERS-PER_CLUSTER-FEATURES, mixture-POINTS-CLUSTERS-FEATURES."""
+"""separable-CLUSTERS-PER_CLUSTER-FEATURES[-SEED], mixture-POINTS-CLUSTERS-FEATURES[-SEED]."""
 
 
 def in_order(order: str, rng: np.random.Generator, y: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -15,9 +15,9 @@ from .runs import Results, Run
 from .summary import one
 
 COLOURS = {
-    "PERCH": "#111827", "PERCH-BC": "#2563eb", "grafted": "#dc2626", "MB-KM": "#059669",
-    "faiss k-means": "#d97706", "BIRCH (online)": "#9ca3af", "BIRCH (rebuild)": "#4b5563",
-    "HKMeans": "#a855f7",
+    "PERCH": "#111827", "PERCH, A*": "#0891b2", "PERCH-BC": "#2563eb", "grafted": "#dc2626",
+    "MB-KM": "#059669", "faiss k-means": "#d97706", "BIRCH (online)": "#9ca3af",
+    "BIRCH (rebuild)": "#4b5563", "HKMeans": "#a855f7",
 }  # fmt: skip
 
 
@@ -42,9 +42,10 @@ def _undated(suffix: str) -> dict[str, Any]:
     return {"Date": None} if suffix == "svg" else {"Software": None}
 
 
-def _axes(n: int = 1, **more: Any) -> tuple[Any, Any]:
-    figure, axes = plt.subplots(n, 1, figsize=(7.5, 4.2 if n == 1 else 5.6), **more)
-    for ax in np.atleast_1d(axes):
+def _axes(rows: int = 1, columns: int = 1, **more: Any) -> tuple[Any, Any]:
+    size = (7.5 if columns == 1 else 9, 4.2 if rows == 1 else 5.6)
+    figure, axes = plt.subplots(rows, columns, figsize=size, **more)
+    for ax in np.ravel(axes):
         for side in ("top", "right"):
             ax.spines[side].set_visible(False)
         ax.grid(axis="y", lw=0.4, color="#e5e5e5")
@@ -76,10 +77,12 @@ def speed_and_purity(results: Results, scale: Scale) -> tuple[Any, str]:
     for algorithm, points in found.items():
         seconds, purity = np.array([(s, p) for _, s, p in points]).T
         colour = COLOURS[algorithm]
-        marker = "*" if algorithm in ("PERCH", "grafted") else "o"
+        marker = "*" if algorithm in ("PERCH", "PERCH, A*", "grafted") else "o"
         ax.scatter(seconds, purity, s=90 if marker == "*" else 22, c=colour, marker=marker,
                    label=algorithm, zorder=3)  # fmt: skip
-        for parameter in dict.fromkeys(name for chosen, _, _ in points for name in chosen):
+        for parameter in [
+            name for name in _SHORT if any(name in chosen for chosen, _, _ in points)
+        ]:
             line = [(s, p, chosen[parameter]) for chosen, s, p in points if parameter in chosen]
             ax.plot([s for s, _, _ in line], [p for _, p, _ in line], c=colour, lw=0.8, alpha=0.5)
             for x, y, value in line:
@@ -102,26 +105,29 @@ def growth(results: Results, scale: Scale) -> tuple[Any, str]:
     runs = [run for run in watched(scale) if results.of.get(run, {}).get("status") == "ok"]
     if not runs:
         return None, ""
-    figure, (above, below) = _axes(2, sharex=True)
+    names = list(dict.fromkeys(run.data for run in runs))
+    figure, axes = _axes(2, len(names), sharex="col", squeeze=False)
     for run in runs:
         seen = results.of[run]["growth"]
         points = np.array(seen["points"])
         balanced = setting(run)["balance"] is not None
         label = "PERCH" if balanced else "PERCH without balance rotations"
         style = {"color": "#dc2626" if balanced else "#111827", "label": label, "lw": 1.2}
+        above, below = axes[:, names.index(run.data)]
         above.plot(points, np.array(seen["microseconds"]) / np.log2(points), **style)
         below.plot(points, seen["depth"], **style)
-    above.set_ylabel("insert time / log2(n),\nmicroseconds")
-    below.set_ylabel("largest depth")
-    below.set_xlabel("points")
-    below.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    for ax in (above, below):
+        above.set_title(run.data, fontsize=9)
+        below.set_xlabel("points")
+        below.xaxis.set_major_locator(mpl.ticker.MaxNLocator(4))
+        below.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes[0, 0].set_ylabel("insert time / log2(n),\nmicroseconds")
+    axes[1, 0].set_ylabel("largest depth")
+    for ax in axes.ravel():
         ax.set_ylim(bottom=0)
-    above.legend(frameon=False, fontsize=8)
-    name, rows = scale.watched
+    axes[1, 0].legend(frameon=False, fontsize=8, loc="lower right")
     return figure, (
-        f"Insert time (A* search, one thread) divided by log2(n), and depth, against the number of "
-        f"points on {name}{f' ({rows:,} rows)' if rows else ''}."
+        "Insert time (A* search, one thread) divided by log2(n), and depth, against the number of "
+        f"points: {', '.join(names)}."
     )
 
 

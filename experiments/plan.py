@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from .algorithms.registry import ALGORITHMS
-from .runs import Run, with_parameters
+from .runs import Results, Run, with_parameters
 
 TREES = [
     "PERCH", "PERCH-B", "PERCH-C", "PERCH-BC", "grafted", "BIRCH (online)", "MB-HAC-Com. (2K)",
@@ -37,11 +37,12 @@ class Scale(NamedTuple):
     seeds_small: int
     robust: tuple[str, int | None]
     tradeoff: tuple[str, int | None]
-    watched: tuple[str, int | None]
+    watched: dict[str, int | None]
     mixture_points: int
     mixture_clusters: tuple[int, ...]
     leaves: tuple[int, ...]
     separable: str = "separable-12-15-4"
+    """Each run has a data set of its own; its seed is added to the name."""
     skipped: tuple[str, ...] = ()
     """Algorithms left out."""
 
@@ -54,7 +55,7 @@ FULL = Scale(
     seeds_small=10,
     robust=("aloi27", None),
     tradeoff=("clinc150", None),
-    watched=("covtype", 300_000),
+    watched={"covtype": 300_000, "clinc150": None},
     mixture_points=30_000,
     mixture_clusters=(10, 30, 100, 300, 1000, 3000, 5000),
     leaves=(500, 1000, 2000, 5000, 10_000, 20_000, 50_000),
@@ -67,7 +68,7 @@ QUICK = Scale(
     seeds_small=2,
     robust=("letter", 2000),
     tradeoff=("digits", None),
-    watched=("letter", None),
+    watched={"letter": None},
     mixture_points=3000,
     mixture_clusters=(10, 100, 500),
     leaves=(100, 500, 2000),
@@ -80,7 +81,7 @@ TINY = Scale(
     seeds_small=2,
     robust=("digits", 300),
     tradeoff=("digits", 300),
-    watched=("digits", 500),
+    watched={"digits": 500},
     mixture_points=400,
     mixture_clusters=(5, 50),
     leaves=(50, 300),
@@ -93,12 +94,28 @@ def tuned(run: Run) -> list[Run]:
     return [with_parameters(run, **setting) for setting in ALGORITHMS[run.algorithm].grid]
 
 
-def large(scale: Scale, seed: int) -> Iterator[Run]:
-    """Dendrogram purity and pairwise F1 on large data."""
+def large(scale: Scale, seed: int, results: Results) -> Iterator[Run]:
+    """Dendrogram purity and pairwise F1 on large data, and the time of A* search beside them.
+
+    Settings compete on the first order; the winner goes on to the others.
+    """
     for name, rows in scale.large.items():
         for algorithm in [*TREES, *FLAT]:
             if seed == 0 or ALGORITHMS[algorithm].knows_order:
-                yield from tuned(Run(name, rows, algorithm, seed=seed))
+                yield from contenders(Run(name, rows, algorithm), seed, results)
+        if seed == 0:
+            yield Run(name, rows, "PERCH, A*")
+
+
+def contenders(run: Run, seed: int, results: Results) -> list[Run]:
+    """On the first order all settings of an algorithm's grid, on others the one that won there."""
+    runs = tuned(run.without_seed)
+    if seed == 0 or len(runs) == 1:
+        return [run._replace(seed=seed) for run in runs]
+    measure = ALGORITHMS[run.algorithm].measure
+    scores = {run: results.of.get(run, {}).get(measure) for run in runs}
+    known = [run for run in runs if scores[run] is not None]
+    return [max(known, key=lambda run: scores[run])._replace(seed=seed)] if known else []
 
 
 def small(scale: Scale) -> Iterator[Run]:
@@ -110,12 +127,12 @@ def small(scale: Scale) -> Iterator[Run]:
                 yield from (run._replace(seed=seed) for seed in range(seeds))
 
 
-def robust(scale: Scale, seed: int) -> Iterator[Run]:
+def robust(scale: Scale, seed: int, results: Results) -> Iterator[Run]:
     """Adversarial orders, and random ones beside them."""
     name, rows = scale.robust
     for order in ORDERS:
         for algorithm in ROBUST:
-            yield from tuned(Run(name, rows, algorithm, order=order, seed=seed))
+            yield from contenders(Run(name, rows, algorithm, order=order), seed, results)
 
 
 def tradeoff(scale: Scale) -> Iterator[Run]:
@@ -129,24 +146,25 @@ def tradeoff(scale: Scale) -> Iterator[Run]:
 
     yield from runs("PERCH-BC", beam_width=[1, 5, 20, 60, 120, 300])
     yield from runs("PERCH-BC", max_leaves=[500, 2000, 10_000])
-    yield from runs("BIRCH (online)", branching=[5, 20, 50, 200])
-    yield from runs("BIRCH (rebuild)", branching=[5, 20, 50, 200])
+    for algorithm in ("BIRCH (online)", "BIRCH (rebuild)"):
+        for run in runs(algorithm, branching=[2, 5, 20, 50, 200]):
+            yield with_parameters(run, share=0.5)
     yield from runs("HKMeans", iterations=[1, 3, 10, 40, 160])
-    yield from (Run(name, rows, algorithm) for algorithm in ("PERCH", "grafted"))
+    yield from (Run(name, rows, algorithm) for algorithm in ("PERCH", "PERCH, A*", "grafted"))
 
 
 def watched(scale: Scale) -> Iterator[Run]:
     """Insert time and depth against the number of points, with and without balance."""
-    name, rows = scale.watched
-    for balance in ("size", None):
-        yield with_parameters(Run(name, rows, "PERCH, watched"), balance=balance)
+    for name, rows in scale.watched.items():
+        for balance in ("size", None):
+            yield with_parameters(Run(name, rows, "PERCH, watched"), balance=balance)
 
 
 def over_k(scale: Scale) -> Iterator[Run]:
     """Run time against the number of clusters."""
     for k in scale.mixture_clusters:
         name = f"mixture-{scale.mixture_points}-{k}-64"
-        for algorithm in ("PERCH", "grafted", "MB-KM", "faiss k-means"):
+        for algorithm in ("PERCH", "PERCH, A*", "grafted", "MB-KM", "faiss k-means"):
             yield Run(name, None, algorithm)
 
 
@@ -162,17 +180,21 @@ def separable(scale: Scale) -> Iterator[Run]:
     """Data that is separable by construction, in every order: exact masking, and as published."""
     for parameters in ({"masking": "exact", "balance": None}, {}):
         for order in ORDERS:
-            run = with_parameters(Run(scale.separable, None, "PERCH", order=order), **parameters)
-            yield from (run._replace(seed=seed) for seed in range(scale.seeds_small))
+            for seed in range(scale.seeds_small):
+                run = Run(f"{scale.separable}-{seed}", None, "PERCH", order=order)
+                yield with_parameters(run, **parameters)
 
 
-def everything(scale: Scale) -> Iterator[Run]:
-    """All runs: figures need one order; of tables, the first order of all before the second."""
+def everything(scale: Scale, results: Results) -> Iterator[Run]:
+    """All runs: figures need one order; of tables, the first order of all before the second.
+
+    Which settings later orders need is known once the first one is done: ask as late as possible.
+    """
     for section in (separable, small, tradeoff, over_k, memory, watched):
         yield from _kept(scale, section(scale))
     for seed in range(scale.seeds_large):
         for section_ in (large, robust):
-            yield from _kept(scale, section_(scale, seed))
+            yield from _kept(scale, section_(scale, seed, results))
 
 
 def _kept(scale: Scale, runs: Iterator[Run]) -> Iterator[Run]:

@@ -5,9 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .plan import tuned
-from .runs import Results, Run
-
-_SEEDS = 20
+from .runs import SEEDS, Results, Run
 
 
 class Figure(NamedTuple):
@@ -31,24 +29,25 @@ class Figure(NamedTuple):
 def best(results: Results, wanted: Run, measure: str) -> Figure:
     """Of the settings in an algorithm's grid, the one with the best mean over orders.
 
-    Settings that were tried on fewer orders than others do not count.
+    Settings that were tried on fewer orders than others do not count: they lost on the first.
+    While a setting has not been tried at all, there is no best.
     """
     figures = [one(results, run, measure) for run in tuned(wanted)]
     most = max(figure.count for figure in figures)
-    if most == 0:
-        return min(figures, key=lambda figure: figure.status == "not run")
+    if most == 0 or any(figure.status == "not run" for figure in figures):
+        return max(figures, key=lambda figure: figure.status == "not run")
     return max((f for f in figures if f.count == most), key=lambda figure: figure.mean or 0.0)
 
 
 def one(results: Results, wanted: Run, measure: str) -> Figure:
     """The mean over orders of one setting."""
     group, status, reason = [], "not run", ""
-    for seed in range(_SEEDS):
+    for seed in SEEDS:
         result = results.of.get(wanted._replace(seed=seed))
         if result is None:
             continue
         status = result["status"]
-        reason = f"over {result['limit']:.0f} s" if status == "time" else ""
+        reason = f"over {result['limits']['time']:.0f} s" if status == "time" else ""
         if status == "ok" and result.get(measure) is not None:
             group.append(result)
     if not group:
@@ -57,5 +56,5 @@ def one(results: Results, wanted: Run, measure: str) -> Figure:
     values = [result[measure] for result in group]
     return Figure(
         float(np.mean(values)), float(np.std(values)), len(values), "ok", wanted.parameters,
-        float(np.mean([result["seconds"] for result in group])),
+        float(np.median([result["seconds"] for result in group])),
     )  # fmt: skip

@@ -13,12 +13,12 @@ from numba import njit
 from numpy.typing import NDArray
 
 from . import Outcome
-from .kmeans import cluster_weighted
+from .kmeans import cluster_weighted, coreset_size
 
 
 def run(X: NDArray[np.float32], n_clusters: int, seed: int, *, per_cluster: int = 20) -> Outcome:
     start = time.perf_counter()
-    size = max(500, per_cluster * n_clusters)
+    size = coreset_size(n_clusters, per_cluster)
     points, weights = coreset(X, size)
     labels = cluster_weighted(points, weights, X, n_clusters, seed)
     seconds = time.perf_counter() - start
@@ -34,11 +34,11 @@ def coreset(X: NDArray[np.float32], size: int) -> tuple[NDArray[np.float32], NDA
 
 
 def first_threshold(X: NDArray[np.float64]) -> float:
-    """So small that hardly any two points share a feature yet."""
+    """So small that radii on the first level are the smallest gap in a sample of the points."""
     sample = X[:: max(1, len(X) // 200)][:200]
     gaps = ((sample[:, np.newaxis] - sample) ** 2).sum(axis=2)
     gaps = gaps[gaps > 0]
-    return float(gaps.min()) / 16 if len(gaps) else 1.0
+    return float(gaps.min()) * 16 if len(gaps) else 1.0
 
 
 @njit(cache=True)

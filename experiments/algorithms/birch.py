@@ -1,8 +1,9 @@
 """BIRCH (scikit-learn), its CF tree scored as a tree in which nodes have many children.
 
 The threshold is a share of the median distance to the nearest neighbour. "Online": the tree as
-one pass leaves it. "Rebuild": as BIRCH condenses its tree, the subclusters of that tree are
-inserted, leaf after leaf, into a new one; points follow their subcluster.
+one pass leaves it. "Rebuild": the means of its subclusters, without their weights, are inserted
+leaf after leaf into a new tree with the same threshold; points follow their subcluster.
+(scikit-learn's does not rebuild by itself, and takes no weights.)
 """
 
 import time
@@ -24,7 +25,7 @@ def run(
     X: NDArray[np.float32], n_clusters: int, seed: int, *, share: float = 0.5, branching: int = 50,
     rebuild: bool = False,
 ) -> Outcome:  # fmt: skip
-    threshold = share * float(np.median(nearest_distances(X)))
+    threshold = max(share * float(np.median(nearest_distances(X))), 1e-9)
     settings = {"n_clusters": None, "threshold": threshold, "branching_factor": branching}
     start = time.perf_counter()
     model = Birch(**settings).fit(X)

@@ -16,6 +16,11 @@ def run(X: NDArray[np.float32], n_clusters: int, seed: int) -> Outcome:
     return Outcome(None, labels, time.perf_counter() - start)
 
 
+def coreset_size(n_clusters: int, per_cluster: int) -> int:
+    """So many points a cluster; if clusters are few, 200 of each, as StreamKM++'s authors take."""
+    return max(per_cluster * n_clusters, min(200 * n_clusters, 2000))
+
+
 def cluster_weighted(
     points: NDArray[np.float32],
     weights: NDArray[np.float64],

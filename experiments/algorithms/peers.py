@@ -14,7 +14,6 @@ def run_hdbscan(
     """HDBSCAN; it finds the number of clusters itself, and leaves noise out."""
     from fast_hdbscan import HDBSCAN
 
-    HDBSCAN(min_cluster_size=5).fit(np.random.default_rng(0).random((300, X.shape[1])))  # compiled
     start = time.perf_counter()
     labels = HDBSCAN(min_cluster_size=min_cluster_size).fit_predict(X.astype(np.float64))
     seconds = time.perf_counter() - start

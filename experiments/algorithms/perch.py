@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ def _outcome(tree: ClusterTree, n_clusters: int, seconds: float, **notes: Any) -
     return Outcome(tree, labels, seconds, tree.depth.max, notes)
 
 
+@cache
 def warm_up(**settings: Any) -> None:
     """Compile everything that a build or a refinement will use."""
     for rows in (1, 100):

@@ -30,9 +30,14 @@ class Entry(NamedTuple):
     """Whether the order of arrival, or a seed, makes a difference."""
     is_kmeans: bool = False
     grid: tuple[dict[str, Any], ...] = ({},)
-    """Settings of which the best on average counts, as in the paper."""
+    """Settings of which the best counts."""
     leaves_share: int | None = None
     """Collapsed modes: the bound on leaves is so many times smaller than the data."""
+
+    @property
+    def measure(self) -> str:
+        """By what the best setting is chosen."""
+        return "purity" if self.makes_tree else "f1"
 
     def parameters(self, n_points: int) -> dict[str, Any]:
         if self.leaves_share is None:
@@ -49,12 +54,14 @@ def _mbhac(linkage: str, buffer: int) -> Entry:
 
 
 _BIRCH = (
-    {"share": 0.5, "branching": 5}, {"share": 1.0, "branching": 5}, {"share": 0.5, "branching": 50},
+    {"share": 0.5, "branching": 2}, {"share": 1.0, "branching": 3}, {"share": 0.5, "branching": 5},
+    {"share": 1.0, "branching": 5}, {"share": 0.5, "branching": 50},
 )  # fmt: skip
 _CORESETS = ({"per_cluster": 5}, {"per_cluster": 20})
 
 ALGORITHMS: dict[str, Entry] = {
     "PERCH": Entry(perch.run, True),
+    "PERCH, A*": Entry(partial(perch.run, search="astar"), True),
     "PERCH-B": Entry(partial(perch.run, search="beam"), True),
     "PERCH-C": Entry(perch.run, True, leaves_share=5),
     "PERCH-BC": Entry(partial(perch.run, search="beam"), True, leaves_share=5),
@@ -78,7 +85,7 @@ ALGORITHMS: dict[str, Entry] = {
     "BICO": Entry(bico.run, False, is_kmeans=True, grid=_CORESETS),
     "DBSCAN": Entry(
         dbscan.run, False, knows_order=False,
-        grid=({"quantile": 0.5}, {"quantile": 0.75}),
+        grid=({"quantile": 0.25}, {"quantile": 0.5}, {"quantile": 0.75}),
     ),
     "fast_hdbscan": Entry(
         peers.run_hdbscan, False, knows_order=False,

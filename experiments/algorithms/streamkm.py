@@ -12,12 +12,12 @@ from numba import njit
 from numpy.typing import NDArray
 
 from . import Outcome
-from .kmeans import cluster_weighted
+from .kmeans import cluster_weighted, coreset_size
 
 
 def run(X: NDArray[np.float32], n_clusters: int, seed: int, *, per_cluster: int = 20) -> Outcome:
     start = time.perf_counter()
-    size = max(500, per_cluster * n_clusters)
+    size = coreset_size(n_clusters, per_cluster)
     points, weights = stream_coreset(X, size, seed)
     labels = cluster_weighted(points, weights, X, n_clusters, seed)
     seconds = time.perf_counter() - start

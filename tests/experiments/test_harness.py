@@ -8,8 +8,17 @@ import pytest
 from click.testing import CliRunner
 from experiments.__main__ import main
 from experiments.page import write_page
-from experiments.plan import FULL, QUICK, TINY, everything
-from experiments.runs import Results, Run, missing, run_all, run_apart, with_parameters
+from experiments.plan import FULL, QUICK, TINY, contenders, everything
+from experiments.runs import (
+    DEFAULT_LIMITS,
+    Limits,
+    Results,
+    Run,
+    missing,
+    run_all,
+    run_apart,
+    with_parameters,
+)
 from experiments.summary import best, one
 
 from experiments import data, published
@@ -18,7 +27,14 @@ SOME = Run("digits", 200, "PERCH")
 
 
 def result(run, purity, status="ok"):
-    return {"status": status, "purity": purity, "seconds": 1.0, "date": "2000-01-01"}
+    limits = DEFAULT_LIMITS._asdict()
+    return {
+        "status": status, "purity": purity, "seconds": 1.0, "date": "2000-01-01", "limits": limits,
+    }  # fmt: skip
+
+
+def left(planned, results, limits=DEFAULT_LIMITS):
+    return list(missing(planned, results, limits))
 
 
 @pytest.fixture
@@ -29,11 +45,11 @@ def results(tmp_path):
 @pytest.mark.jit
 def test_runs_are_kept_and_not_repeated(results, tmp_path):
     planned = [SOME, SOME._replace(seed=1), Run("digits", 200, "HAC average")]
-    done = dict(run_all(missing(planned, results), results, run_apart))
+    done = dict(run_all(left(planned, results), results, run_apart))
     assert list(done) == planned
     assert all(r["status"] == "ok" and 0 < r["purity"] <= 1 for r in done.values())
     again = Results(tmp_path / "runs.jsonl")
-    assert missing(planned, again) == []
+    assert left(planned, again) == []
     assert again.of[SOME]["purity"] == done[SOME]["purity"]
 
 
@@ -45,7 +61,7 @@ def test_runs_go_side_by_side(results):
         if runs[0].data != "last":
             both.wait()
         status = "time" if runs[0].algorithm == "slow" else "ok"
-        return [result(run, run.seed, status) | {"limit": 5} for run in runs]
+        return [result(run, run.seed, status) for run in runs]
 
     fast = [Run("digits", None, "fast", seed=seed) for seed in (1, 2, 3)]
     slow = Run("digits", None, "slow")
@@ -53,38 +69,91 @@ def test_runs_go_side_by_side(results):
     done = dict(run_all([*fast, slow, *later], results, runner, jobs=2))
     assert set(done) == {*fast, slow, later[0]}
     assert [done[run]["purity"] for run in fast] == [1, 2, 3]
-    assert str(one(results, slow, "purity")) == "— (over 5 s)"
+    assert str(one(results, slow, "purity")) == "— (over 200 s)"
 
 
-def test_a_budget_ends_the_work_and_loses_nothing(tmp_path):
+def test_a_budget_ends_the_work_and_loses_nothing(results):
+    """What is under way is kept, nothing more is started."""
+    over = []
+
+    def runner(runs):
+        over.append(True)
+        return [result(run, 0.5) for run in runs]
+
+    planned = [SOME._replace(data=name) for name in "abc"]
+    done = dict(run_all(iter(planned), results, runner, is_over=lambda: bool(over)))
+    assert list(done) == planned[:1]
+
+
+def test_no_budget_at_all(tmp_path):
     arguments = ["--scale", "tiny", "--budget", "0", "--results", str(tmp_path / "r.jsonl"),
                  "--page", str(tmp_path / "page.md")]  # fmt: skip
     output = CliRunner().invoke(main, arguments, catch_exceptions=False).output
     assert "the same command goes on" in output
-    assert not (tmp_path / "r.jsonl").exists()
+    assert Results(tmp_path / "r.jsonl").of == {}
     assert "Not run." in (tmp_path / "page.md").read_text()
+
+
+def test_a_line_cut_short_is_dropped(results, tmp_path):
+    results.add(SOME, result(SOME, 0.5))
+    path = tmp_path / "runs.jsonl"
+    whole = path.read_text()
+    path.write_text(whole + whole[:30])
+    again = Results(path)
+    again.add(SOME._replace(seed=1), result(SOME, 0.7))
+    assert [r["purity"] for r in Results(path).of.values()] == [0.5, 0.7]
+
+
+def test_one_process_at_a_time(tmp_path):
+    arguments = ["--scale", "tiny", "--budget", "0", "--results", str(tmp_path / "r.jsonl"),
+                 "--page", str(tmp_path / "page.md")]  # fmt: skip
+    with Results(tmp_path / "r.jsonl").alone():
+        outcome = CliRunner().invoke(main, arguments)
+    assert outcome.exit_code == 1
+    assert "another process is at work" in outcome.output
+
+
+def test_nothing_is_forced_without_running(tmp_path):
+    outcome = CliRunner().invoke(main, ["--scale", "tiny", "--page-only", "--force", "PERCH"])
+    assert outcome.exit_code == 2
 
 
 @pytest.mark.jit
 def test_a_run_that_blows_up_is_a_result():
-    (by_memory,) = run_apart([SOME], time_limit=100, memory_limit=0.05)
-    assert by_memory["status"] in ("memory", "failed")
-    (unknown,) = run_apart([SOME._replace(algorithm="nonsense")], 100, 16)
+    (unknown,) = run_apart([SOME._replace(algorithm="nonsense")])
     assert unknown["status"] == "failed"
     assert "nonsense" in unknown["message"]
-    large = Run("mixture-3000-500-64", None, "HAC average")
-    (slow,) = run_apart([large], time_limit=1e-9, memory_limit=16)
-    assert slow["status"] == "time"
-    (too_large,) = run_apart([large._replace(data="mixture-60000-5-2")], 100, 6)
+    slow = Run("mixture-3000-500-64", None, "HAC average")
+    (late,) = run_apart([slow, slow._replace(seed=1)], Limits(time=0.01, memory=16))
+    assert late["status"] == "time"
+    assert late["limits"]["time"] == 0.01
+    (too_large,) = run_apart([slow._replace(data="mixture-60000-5-2")], Limits(100, memory=6))
     assert too_large["status"] == "memory"
 
 
-def test_what_has_blown_up_is_not_tried_with_other_orders(results):
+def test_what_has_hit_a_limit_is_not_tried_with_other_orders(results):
     results.add(SOME, result(SOME, None, "memory"))
-    assert missing([SOME, SOME._replace(seed=3), SOME._replace(data="glass")], results) == [
-        SOME._replace(data="glass")
-    ]
+    planned = [SOME, SOME._replace(seed=3), SOME._replace(data="glass")]
+    assert left(planned, results) == [SOME._replace(data="glass")]
+    assert left(planned, results, DEFAULT_LIMITS._replace(time=1000)) == [planned[2]]
+    assert left(planned, results, DEFAULT_LIMITS._replace(memory=17)) == planned
     assert str(best(results, SOME, "purity")) == "— (memory)"
+
+
+def test_what_has_failed_is_tried_again(results):
+    results.add(SOME, result(SOME, None, "failed"))
+    assert left([SOME, SOME._replace(seed=3)], results) == [SOME, SOME._replace(seed=3)]
+
+
+def test_the_winner_on_the_first_order_goes_on_to_the_others(results):
+    wanted = Run("digits", 200, "HKMeans")
+    ten, forty = contenders(wanted, 0, results)
+    assert contenders(wanted, 1, results) == []
+    results.add(ten, result(ten, 0.7))
+    results.add(forty, result(forty, 0.6))
+    assert contenders(wanted, 1, results) == [ten._replace(seed=1)]
+    results.add(ten._replace(seed=1), result(ten, 0.4))
+    assert best(results, wanted, "purity").mean == pytest.approx(0.55)
 
 
 def test_the_best_setting_counts(results):
@@ -99,6 +168,9 @@ def test_the_best_setting_counts(results):
     assert figure.count == 2
     assert str(figure) == "0.625 ± 0.025"
     assert one(results, wanted, "purity").status == "not run"
+    birch = with_parameters(Run("digits", 200, "BIRCH (online)"), branching=5, share=0.5)
+    results.add(birch, result(birch, 0.5))
+    assert best(results, birch._replace(parameters="{}"), "purity").status == "not run"
 
 
 @pytest.mark.jit
@@ -109,7 +181,7 @@ def test_everything_at_tiny_size(tmp_path, monkeypatch):
     output = CliRunner().invoke(main, arguments, catch_exceptions=False).output
     kept = Results(tmp_path / "r.jsonl")
     assert {r["status"] for r in kept.of.values()} == {"ok"}, output
-    assert set(kept.of) == set(everything(TINY))
+    assert set(kept.of) == set(everything(TINY, kept))
     page = (tmp_path / "page.md").read_text()
     for text in ("PERCH-BC", "Holds here", "BICO", "[0.614]", "sorted", "![Speed against purity"):
         assert text in page
@@ -117,9 +189,12 @@ def test_everything_at_tiny_size(tmp_path, monkeypatch):
         for suffix in ("png", "svg"):
             assert (tmp_path / "tiny-figures" / f"{name}.{suffix}").stat().st_size > 5000
     again = CliRunner().invoke(main, arguments, catch_exceptions=False).output
-    assert ", 0 of them left" in again.replace("\n", " ")
-    forced = CliRunner().invoke(main, [*arguments, "--force", "HAC Ward"], catch_exceptions=False)
-    assert "HAC Ward" in forced.output
+    assert "0 runs left" in again
+    forced = CliRunner().invoke(
+        main, [*arguments, "--force", '"iterations": 160', "--budget", "5"], catch_exceptions=False
+    )
+    assert "1 runs left" in forced.output
+    assert set(Results(tmp_path / "r.jsonl").of) == set(kept.of)
 
 
 def test_a_page_without_results(results, tmp_path):
@@ -129,11 +204,14 @@ def test_a_page_without_results(results, tmp_path):
     assert "— (not run) |" in page
 
 
-def test_plans():
+def test_plans(results):
     for scale in (FULL, QUICK, TINY):
-        runs = list(everything(scale))
+        runs = list(everything(scale, results))
         assert len({run.algorithm for run in runs}) >= 20
-    assert any(run.data == "covtype" and run.rows is None for run in everything(FULL))
+    full = list(everything(FULL, results))
+    assert any(run.data == "covtype" and run.rows is None for run in full)
+    online = {run.order for run in full if run.algorithm == "o-MB-KM"}
+    assert online == {"random", "round robin", "sorted"}
 
 
 def test_published_numbers():
@@ -141,6 +219,7 @@ def test_published_numbers():
     assert published.f1("MB-KM", "aloi") == pytest.approx(0.4084)
     assert published.purity("grafted", "covtype") is None
     assert published.purity("PERCH", "clinc150") is None
+    assert published.purity("HAC average", "speaker") == 0.55
 
 
 def test_data_of_ones_own(tmp_path, monkeypatch):
