@@ -57,7 +57,7 @@ experiments: $(READY) ## the paper's experiments, written to docs/experiments.md
 
 experiments-quick: $(READY) ## the same on little data, in minutes; written to experiments/results/quick.md
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[experiments]'
-	$(BIN)/python -m experiments --scale quick
+	$(BIN)/python -m experiments --scale quick --jobs 2
 
 manual: $(READY) ## docs/cli.md from the help texts
 	$(BIN)/python -m docs.cli_page
