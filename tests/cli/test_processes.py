@@ -222,3 +222,12 @@ def test_a_closed_pipe_is_no_error(folder, X):
     result = subprocess.run(["bash", "-c", f"set -o pipefail; {shell}"], capture_output=True)
     assert result.stdout == b"id,cluster\n0,0\n"
     assert result.stderr == b""
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_help_that_cannot_be_written():
+    for arguments in (["--help"], ["fit", "--help"], ["--version"]):
+        with open("/dev/full", "w") as full:
+            process = subprocess.run([*PERCH, *arguments], stdout=full, stderr=subprocess.PIPE)
+        assert process.returncode == 1
+        assert process.stderr == b"perch: error: No space left on device\n"

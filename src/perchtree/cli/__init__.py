@@ -1,22 +1,33 @@
 """The `perch` command. Heavy imports happen inside the commands, so that --help is quick."""
 
+import sys
+from typing import Any
+
 import click
 
 from .asking import cut, info, predict, score
 from .demonstrating import demo
 from .growing import add, fit, refine
+from .running import describe, say
 from .showing import check, export, plot
 
 
-class InOrder(click.Group):
+class Perch(click.Group):
     """Commands are listed in the order in which one needs them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
 
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().main(*args, **kwargs)
+        except OSError as error:  # help that cannot be written
+            say(f"error: {describe(error)}")
+            sys.exit(1)
+
 
 @click.group(
-    cls=InOrder,
+    cls=Perch,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(package_name="perchtree", prog_name="perch")
