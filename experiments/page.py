@@ -8,7 +8,7 @@ from pathlib import Path
 from . import claims, published
 from .algorithms.registry import ALGORITHMS
 from .figures import draw_all
-from .plan import FLAT, OF_TREES, ORDERS, ROBUST, SMALL_METHODS, TREES, Scale, everything
+from .plan import FLAT, FREE, OF_TREES, ORDERS, ROBUST, SMALL_METHODS, TREES, Scale, everything
 from .runs import Results, Run
 from .summary import Figure, best
 
@@ -57,6 +57,7 @@ def write_page(path: Path, results: Results, scale: Scale, name: str) -> None:
         _large_table(results, scale, TREES, "purity", published.purity, "online tree"),
         "## Pairwise F1 at the true number of clusters (table 3)",
         _large_table(results, scale, [*OF_TREES, *FLAT], "f1", published.f1, "clustering"),
+        _numbers_found(results, scale),
         "## Seconds",
         _about_seconds(results),
         _seconds_table(results, scale),
@@ -109,7 +110,7 @@ def _large_table(
     of_paper: Callable[[str, str], float | None],
     kind: str,
 ) -> str:
-    compared = ONLINE if kind == "online tree" else methods
+    compared = ONLINE if kind == "online tree" else [m for m in methods if m not in FREE]
     columns = {
         name: {m: best(results, Run(name, rows, m), measure) for m in methods}
         for name, rows in scale.large.items()
@@ -129,6 +130,23 @@ def _large_table(
         + f"\n\nMean over orders: {orders}; in parentheses where there were fewer. The best {kind} "
         "is bold. In brackets the published value, where the data is the paper's (it does not say "
         "which buffer its MB-HAC has)."
+    )
+
+
+def _numbers_found(results: Results, scale: Scale) -> str:
+    sentences = []
+    for method in FREE:
+        cells = []
+        for name, rows in scale.large.items():
+            setting = best(results, Run(name, rows, method), "f1").setting
+            result = results.of.get(Run(name, rows, method, setting), {})
+            if "found" in result:
+                cells.append(f"{result['found']:,} for {result['n_clusters']:,} on {name}")
+        sentences.append(f"{method} finds {', '.join(cells) or 'nothing yet'}.")
+    return (
+        "Methods that find the number of clusters themselves, and leave points out as noise (each "
+        "a cluster of its own here), are not compared with the others: where classes are large, "
+        f"few large clusters score high. {' '.join(sentences)}"
     )
 
 

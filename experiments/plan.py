@@ -13,6 +13,8 @@ TREES = [
     "HAC single", "HAC average", "HAC complete", "HAC Ward",
 ]  # fmt: skip
 FLAT = ["SKM++", "BICO", "MB-KM", "K-means", "DBSCAN", "fast_hdbscan", "faiss k-means"]
+FREE = ["DBSCAN", "fast_hdbscan"]
+"""Flat methods that find the number of clusters themselves."""
 OF_TREES = ["PERCH", "PERCH-B", "PERCH-C", "PERCH-BC", "grafted", "HAC average", "HAC complete"]
 """Trees that are cut for the table of flat clusterings."""
 

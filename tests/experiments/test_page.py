@@ -79,7 +79,7 @@ def test_scaling(results, add):
     text = claims.judge(results, SCALE)
     (over,) = lines(text, "both N and K”: K")
     assert "Holds here on 1 of 2" in over
-    assert "PERCH 1.0, PERCH, A* 50.0" in over
+    assert "PERCH 1.0 (1.0), PERCH, A* 50.0 (50.0)" in over
     (n,) = lines(text, "both N and K”: N")
     assert "**Holds here.**" in n
     assert "10 microseconds an insert at 10,000 points, 10 at 40,000, depth 20" in n
