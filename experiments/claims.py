@@ -87,8 +87,8 @@ def _scales_with_k(results: Results, scale: Scale) -> str:
     )
     return (
         f"{verdict(sum(growth[m] < 2 for m in ours), len(ours))} From K = {least:,} to {most:,}, "
-        f"time grows by these factors (slowest K by fastest K): {text}. (A* is the paper's search; PERCH without it "
-        "compares all pairs of points by products of matrices here.)"
+        f"time grows by these factors (slowest by fastest K): {text}. (A* is the paper's search; "
+        "PERCH without it compares all pairs of points by products of matrices here.)"
     )
 
 
