@@ -6,26 +6,19 @@ opens a new feature there; if it can join without the feature's cost exceeding T
 otherwise it goes down. With too many features T is doubled, and all features are inserted again.
 """
 
-import time
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from . import Outcome
-from .kmeans import cluster_weighted, coreset_size
+from .kmeans import Coreset, run_on_coreset
 
 
 def run(X: NDArray[np.float32], n_clusters: int, seed: int, *, per_cluster: int = 20) -> Outcome:
-    start = time.perf_counter()
-    size = coreset_size(n_clusters, per_cluster)
-    points, weights = coreset(X, size)
-    labels = cluster_weighted(points, weights, X, n_clusters, seed)
-    seconds = time.perf_counter() - start
-    return Outcome(None, labels, seconds, notes={"coreset": len(points)})
+    return run_on_coreset(coreset, X, n_clusters, seed, per_cluster)
 
 
-def coreset(X: NDArray[np.float32], size: int) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+def coreset(X: NDArray[np.float32], size: int) -> Coreset:
     """At most `size` weighted points."""
     X = np.ascontiguousarray(X, np.float64)
     threshold = first_threshold(X[: size + 1])

@@ -5,30 +5,23 @@ points by a coreset tree: leaf by leaf, chosen by cost, a point chosen by its sq
 opens a new leaf.
 """
 
-import time
+from functools import partial
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from . import Outcome
-from .kmeans import cluster_weighted, coreset_size
+from .kmeans import Coreset, run_on_coreset
 
 
 def run(X: NDArray[np.float32], n_clusters: int, seed: int, *, per_cluster: int = 20) -> Outcome:
-    start = time.perf_counter()
-    size = coreset_size(n_clusters, per_cluster)
-    points, weights = stream_coreset(X, size, seed)
-    labels = cluster_weighted(points, weights, X, n_clusters, seed)
-    seconds = time.perf_counter() - start
-    return Outcome(None, labels, seconds, notes={"coreset": len(points)})
+    return run_on_coreset(partial(stream_coreset, seed=seed), X, n_clusters, seed, per_cluster)
 
 
-def stream_coreset(
-    X: NDArray[np.float32], size: int, seed: int
-) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+def stream_coreset(X: NDArray[np.float32], size: int, seed: int) -> Coreset:
     """Merge and reduce: buckets of 1, 2, 4, ... times `size` points, each reduced to `size`."""
-    buckets: list[tuple[NDArray[np.float32], NDArray[np.float64]] | None] = []
+    buckets: list[Coreset | None] = []
     for start in range(0, len(X), size):
         points = X[start : start + size]
         bucket = points, np.ones(len(points))
