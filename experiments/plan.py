@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from .algorithms.registry import ALGORITHMS
-from .runs import Results, Run, with_parameters
+from .runs import Limits, Results, Run, with_parameters
 
 TREES = [
     "PERCH", "PERCH-B", "PERCH-C", "PERCH-BC", "grafted", "BIRCH (online)", "MB-HAC-Com. (2K)",
@@ -113,11 +113,23 @@ def contenders(run: Run, seed: int, results: Results) -> list[Run]:
     """On the first order all settings of an algorithm's grid, on others the one that won there."""
     runs = tuned(run.without_seed)
     if seed == 0 or len(runs) == 1:
-        return [run._replace(seed=seed) for run in runs]
+        return [run._replace(seed=seed) for run in runs if not is_hopeless(run, results)]
     measure = ALGORITHMS[run.algorithm].measure
     scores = {run: results.of.get(run, {}).get(measure) for run in runs}
     known = [run for run in runs if scores[run] is not None]
     return [max(known, key=lambda run: scores[run])._replace(seed=seed)] if known else []
+
+
+def is_hopeless(run: Run, results: Results) -> bool:
+    """Whether what it begins with has hit a limit."""
+    first = beginning(run)
+    return first is not None and results.of.get(first, {}).get("status") in Limits._fields
+
+
+def beginning(run: Run) -> Run | None:
+    """The run that does the first part of another."""
+    name = ALGORITHMS[run.algorithm].begins_with
+    return None if name is None else run._replace(algorithm=name)
 
 
 def small(scale: Scale) -> Iterator[Run]:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .plan import tuned
+from .plan import beginning, is_hopeless, tuned
 from .runs import SEEDS, Results, Run
 
 
@@ -50,6 +50,8 @@ def one(results: Results, wanted: Run, measure: str) -> Figure:
         reason = f"over {result['limits']['time']:.0f} s" if status == "time" else ""
         if status == "ok" and result.get(measure) is not None:
             group.append(result)
+    if status == "not run" and is_hopeless(wanted, results):
+        return one(results, beginning(wanted) or wanted, measure)
     if not group:
         status = "none" if status == "ok" else status
         return Figure(None, 0.0, 0, status, wanted.parameters, reason=reason)

@@ -31,6 +31,8 @@ class Entry(NamedTuple):
     is_kmeans: bool = False
     grid: tuple[dict[str, Any], ...] = ({},)
     """Settings of which the best counts."""
+    begins_with: str | None = None
+    """Another algorithm whose work is the first part: if that exceeds a limit, so does this."""
     leaves_share: int | None = None
     """Collapsed modes: the bound on leaves is so many times smaller than the data."""
 
@@ -67,7 +69,9 @@ ALGORITHMS: dict[str, Entry] = {
     "PERCH-BC": Entry(partial(perch.run, search="beam"), True, leaves_share=5),
     "grafted": Entry(partial(perch.run, **perch.GRAFTED), True),
     "BIRCH (online)": Entry(birch.run, True, grid=_BIRCH),
-    "BIRCH (rebuild)": Entry(partial(birch.run, rebuild=True), True, grid=_BIRCH),
+    "BIRCH (rebuild)": Entry(
+        partial(birch.run, rebuild=True), True, grid=_BIRCH, begins_with="BIRCH (online)"
+    ),
     "MB-HAC-Com. (2K)": _mbhac("complete", 2000),
     "MB-HAC-Com. (5K)": _mbhac("complete", 5000),
     "MB-HAC-Cent. (2K)": _mbhac("centroid", 2000),

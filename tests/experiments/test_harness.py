@@ -140,6 +140,16 @@ def test_what_has_hit_a_limit_is_not_tried_with_other_orders(results):
     assert str(best(results, SOME, "purity")) == "— (memory)"
 
 
+def test_what_begins_with_something_that_hit_a_limit_is_not_tried(results):
+    online = with_parameters(Run("digits", 200, "BIRCH (online)"), branching=5, share=0.5)
+    rebuild = online._replace(algorithm="BIRCH (rebuild)")
+    results.add(online, result(online, None, "time"))
+    planned = contenders(Run("digits", 200, "BIRCH (rebuild)"), 0, results)
+    assert len(planned) == 4
+    assert rebuild not in planned
+    assert str(one(results, rebuild, "purity")) == "— (over 200 s)"
+
+
 def test_what_has_failed_is_tried_again(results):
     results.add(SOME, result(SOME, None, "failed"))
     assert left([SOME, SOME._replace(seed=3)], results) == [SOME, SOME._replace(seed=3)]
