@@ -130,7 +130,11 @@ def _carry_out(
         return budget is not None and minutes() >= budget
 
     for done, (run, result) in enumerate(run_all(left, kept, runner, jobs, is_over), 1):
-        console.print(f"{done}  {minutes():5.1f} min  {run}: {_shown(result)}", highlight=False)
+        console.print(
+            f"{done}  {minutes():5.1f} min  {run}: {_shown(result)}",
+            highlight=False,
+            soft_wrap=True,
+        )
     if is_over() and next(left, None):
         console.print("The time is up; the same command goes on.")
 
