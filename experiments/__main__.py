@@ -59,6 +59,7 @@ SCALES = {"full": FULL, "quick": QUICK, "tiny": TINY}
 )
 @click.option(
     "--jobs",
+    type=click.IntRange(min=1),
     default=1,
     show_default=True,
     help="Runs side by side; they share the cores, and each has its own memory limit.",

@@ -33,13 +33,13 @@ nearest neighbours by A* or, where that is faster, by products of matrices; the 
 BIRCH: scikit-learn's; "online" is its CF tree after one pass, scored as a tree with many children
 a node; "rebuild" inserts the means of its subclusters, without weights, into a new tree. MB-HAC,
 HKMeans, StreamKM++ (SKM++) and BICO are written here from their descriptions and tested against
-slow versions; coresets have 5 or 20 points a cluster, or 200 if that is at most 2,000 points
-(StreamKM++'s authors take 200, which is most of our other data). K-means, MB-KM, o-MB-KM, DBSCAN:
-scikit-learn. HAC: fastcluster. Settings come from a small grid
+slow versions or on data with known answers; coresets have 5 or 20 points a cluster, or 200 if
+that is at most 2,000 points (StreamKM++'s authors take 200, which is most of our other data).
+K-means, MB-KM, o-MB-KM, DBSCAN: scikit-learn. HAC: fastcluster. Settings come from a small grid
 (`experiments/algorithms/registry.py`). On small data, as in the paper, the setting with the best
 mean over all orders counts; on large data settings compete on the first order, and the winner
-is run on the others. A dash is a run that exceeded its limit of time or memory, or has no result
-of that kind; "not run" says so."""
+is run on the others (where more were, the best mean counts). A dash is a run that exceeded its
+limit of time or memory, or has no result of that kind; "not run" says so."""
 
 
 def write_page(path: Path, results: Results, scale: Scale, name: str) -> None:
