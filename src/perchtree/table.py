@@ -15,6 +15,8 @@ from ._kernels.schema import BOX_ROWS, LEAF, LEFT, N_POINTS, NONE, RIGHT, Tree
 class NodeTable:
     """Numbers 0 .. n-1 are the points, n .. 2n-2 the merges; a merge comes after its parts.
 
+    Points are numbered in the order of their ids: `ids[number]` is the id of a point.
+
     Merges are ordered by height, then by the smallest id below. Points that share a leaf are
     joined, below it, by a balanced subtree at the leaf's own height; `leaves` tells which
     number stands for the leaf as a whole.
@@ -35,6 +37,8 @@ class NodeTable:
         Whether a merge only joins points inside a leaf.
     nodes : int64 (n-1,)
         The tree's own node that a merge stands for, or lies inside.
+    ids : int64 (n,)
+        The id of each point, in ascending order.
     """
 
     children: NDArray[np.int64]
@@ -44,6 +48,7 @@ class NodeTable:
     leaves: NDArray[np.int64]
     inner: NDArray[np.bool_]
     nodes: NDArray[np.int64]
+    ids: NDArray[np.int64]
 
     @property
     def n_points(self) -> int:
@@ -125,6 +130,7 @@ def build_table(tree: Tree) -> NodeTable:
         leaves=number[leaves],
         inner=order < n_inner,
         nodes=nodes[order],
+        ids=np.arange(n_points),
     )
     for array in vars(table).values():
         array.flags.writeable = False
