@@ -7,10 +7,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .collection import Collection
     from .cuts import Cluster, Suggestion
     from .errors import CorruptFileError, InvariantError
     from .estimator import Perch
-    from .files.trees import read_columns
+    from .files.locking import FileInUseError
     from .reading import Depth, TreeStats
     from .tracking import Event
     from .tree import ClusterTree, check_file
@@ -18,16 +19,17 @@ if TYPE_CHECKING:
 __all__ = [
     "Cluster",
     "ClusterTree",
+    "Collection",
     "CorruptFileError",
     "Depth",
     "Event",
+    "FileInUseError",
     "InvariantError",
     "Perch",
     "Suggestion",
     "TreeStats",
     "__version__",
     "check_file",
-    "read_columns",
 ]
 
 __version__ = "0.1.0"
@@ -35,19 +37,26 @@ __version__ = "0.1.0"
 _HOMES = {
     "Cluster": "cuts",
     "ClusterTree": "tree",
+    "Collection": "collection",
     "CorruptFileError": "errors",
     "Depth": "reading",
     "Event": "tracking",
+    "FileInUseError": "files.locking",
     "InvariantError": "errors",
     "Perch": "estimator",
     "Suggestion": "cuts",
     "TreeStats": "reading",
     "check_file": "tree",
-    "read_columns": "files.trees",
 }
 
 
+_GONE = {"read_columns": "Collection.open(path) has keys, texts and classes"}
+"""Names of earlier versions, and what to use instead."""
+
+
 def __getattr__(name: str) -> Any:
+    if name in _GONE:
+        raise AttributeError(f"{name} is gone: {_GONE[name]}")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)

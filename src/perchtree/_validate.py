@@ -1,5 +1,6 @@
 """Checks at the edge: what a user hands in is understood, or refused with a clear error."""
 
+import sys
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -18,33 +19,53 @@ _CHUNK_VALUES = 2**18
 """Values converted at a time, so that no second copy of the input is ever made."""
 
 
-def as_rows(X: Any, n_features: int) -> NDArray[Any]:
-    """X as a 2-d numeric array, not converted or copied; ValueError if anything is wrong."""
+def as_rows(X: Any, n_features: int | None = None, *, cosine: bool = False) -> NDArray[Any]:
+    """X as a 2-d numeric array, not converted or copied; ValueError if anything is wrong.
+
+    This is the one place where rows are checked: everything below it trusts them.
+    """
     rows = _as_numeric(X)
     if rows.ndim != 2:
-        hint = "X.reshape(1, -1) makes one row of it" if rows.ndim == 1 else "one row a point"
+        hint = "X.reshape(1, -1) makes one row of it" if rows.ndim == 1 else "one row per point"
         raise ValueError(f"expected a 2-d array, got {rows.ndim}-d: {hint}")
-    if rows.shape[1] != n_features:
+    if rows.shape[1] == 0:
+        raise ValueError("expected at least one feature, got rows without any")
+    if n_features is not None and rows.shape[1] != n_features:
         raise ValueError(f"expected {n_features} features, got rows of {rows.shape[1]}")
     if rows.shape[0] == 0:
         raise ValueError("expected at least one row, got an empty array")
     largest = 0.0
     for start, stop in chunks(rows):
-        squared = _squared_norms(rows[start:stop])
-        _refuse(~(squared <= MAX_NORM**2), rows[start:stop], start)
+        part = rows[start:stop]
+        if cosine:
+            _refuse(unusable_rows(part, cosine=True), part, start)
+            continue
+        squared = _squared_norms(part)
+        _refuse(~(squared <= MAX_NORM**2), part, start)
         largest = max(largest, float(squared.max()))
     if 0 < largest < MIN_NORM**2:
-        warnings.warn(
+        warn_user(
             f"all norms are below {MIN_NORM:.0e}, where float32 squares underflow and distances "
-            "vanish: rescale the data",
-            stacklevel=3,
+            "vanish: rescale the data"
         )
     return rows
 
 
+def warn_user(message: str) -> None:
+    """Warn, and name the line of the caller's code that the warning is about, not one of ours."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("perchtree"):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, stacklevel=level - 1)
+
+
+def as_points(rows: NDArray[Any], *, cosine: bool) -> NDArray[np.float32]:
+    """Checked rows as kernels take them: writable, contiguous float32; normalised for cosine."""
+    return np.array(as_directions(rows) if cosine else rows, dtype=np.float32, order="C")
+
+
 def as_directions(rows: NDArray[Any]) -> NDArray[np.float64]:
-    """Rows made one long, for cosine distances; ValueError for a row without a direction."""
-    _refuse(unusable_rows(rows, cosine=True), rows, 0)
+    """Checked rows scaled to a norm of one, for cosine distances."""
     rows = rows / np.abs(rows).max(axis=1, keepdims=True).astype(np.float64)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)  # of squares that are neither huge nor tiny
     return rows
@@ -94,11 +115,11 @@ def as_choice(name: str, value: Any, choices: Any) -> Any:
     return value
 
 
-def as_count(name: str, value: Any, least: int = 1, most: int | None = None) -> int:
-    """A whole number, at least `least`, and at most `most`."""
+def as_count(name: str, value: Any, least: int | None = 1, most: int | None = None) -> int:
+    """A whole number, at least `least`, and at most `most`; None for no such limit."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise TypeError(f"{name} must be a whole number, got {value!r}")
-    if value < least:
+    if least is not None and value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}")
     if most is not None and value > most:
         raise ValueError(f"{name} must be at most {most:,}, got {value}")

@@ -1,13 +1,14 @@
 """Every invariant of a tree, stated and verified."""
 
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ._arrays import has_moments
 from ._kernels.measure import mark_reached
+from ._kernels.numbering import box_node, is_point, point_node, row_of
 from ._kernels.schema import (
     BOX_ROWS,
     FIRST,
@@ -21,9 +22,11 @@ from ._kernels.schema import (
     N_LEAVES,
     N_POINTS,
     NEXT,
+    NEXT_ID,
     NONE,
     PARENT,
     POINT_ROWS,
+    PREVIOUS,
     RIGHT,
     ROOT,
     SCATTER,
@@ -33,24 +36,16 @@ from ._kernels.schema import (
 )
 from ._validate import MAX_NORM, chunks
 from .errors import InvariantError
+from .table import internal_nodes, living_ids
+
+Nodes = NDArray[np.int64]
 
 
 def check_tree(tree: Tree) -> None:
     """Raise InvariantError, naming the node at fault, unless every invariant holds."""
-    if tree.counts[N_POINTS] == 0:
-        nothing = tree.counts[[ROOT, FREE_POINT, FREE_BOX]] == NONE
-        _require(nothing, tree.counts[[ROOT, FREE_POINT, FREE_BOX]], "is in an empty tree")
-        unused = tree.counts[[N_LEAVES, POINT_ROWS, BOX_ROWS]] == 0
-        _require(unused, np.full(3, NONE), "is used in an empty tree")
-        return
-    live = _check_links(tree)
-    internal = live[tree.nodes[live, LEFT] != NONE]
-    leaves = live[tree.nodes[live, LEFT] == NONE]
-    _require(np.array([len(leaves) == tree.counts[N_LEAVES]]), leaves, "is one of too many leaves")
-    _check_leaves(tree, leaves)
-    _check_rows(tree, leaves)
+    internal, leaves = check_structure(tree)
+    _check_free(tree)
     _check_features(tree, leaves)
-    _check_sizes(tree, internal)
     _check_boxes(tree, internal)
     if has_moments(tree):
         within, means = _scatter(tree, leaves), _mean(tree, leaves)
@@ -58,6 +53,32 @@ def check_tree(tree: Tree) -> None:
         _require(np.asarray(np.isfinite(means).all(axis=1)), leaves, "has no mean")
         with np.errstate(invalid="ignore", over="ignore"):  # comparisons tell
             _check_moments(tree, internal)
+
+
+def check_structure(tree: Tree) -> tuple[Nodes, Nodes]:
+    """Check all that is used as a place in an array: nodes, ids and state, but no features.
+
+    Returns the internal nodes and the leaves. A tree that passes cannot make a kernel read or
+    write out of bounds or loop for ever, whatever its features are.
+    """
+    ids, root = living_ids(tree), tree.state[[ROOT]]
+    as_many = np.array([len(ids) == tree.state[N_POINTS]])
+    _require(as_many, root, "is the root of another number of points than there are ids")
+    if len(ids) == 0:
+        _require(root == NONE, root, "is the root of an empty tree")
+        _require(tree.state[[N_LEAVES]] == 0, root, "has leaves in an empty tree")
+        live = _live_nodes(tree)
+        _require(np.zeros(len(live), bool), live, "is used in an empty tree")
+        return live, live
+    live = _check_links(tree)
+    internal = live[tree.nodes[live, LEFT] != NONE]
+    leaves = live[tree.nodes[live, LEFT] == NONE]
+    _require(np.array([len(leaves) == tree.state[N_LEAVES]]), leaves, "is one of too many leaves")
+    if tree.state[MAX_LEAVES] == NONE:
+        _require(is_point(leaves), leaves, "is a leaf without a point")
+    _check_leaves(tree, leaves, ids)
+    _check_sizes(tree, internal)
+    return internal, leaves
 
 
 def _require(holds: NDArray[np.bool_], nodes: NDArray[np.integer], what: str) -> None:
@@ -71,7 +92,7 @@ def _fail(node: int, what: str) -> NoReturn:
 
 def _check_links(tree: Tree) -> NDArray[np.int64]:
     """Links are mutual, and a walk from the root meets each node once; the nodes it meets."""
-    nodes, root = tree.nodes, int(tree.counts[ROOT])
+    nodes, root = tree.nodes, int(tree.state[ROOT])
     all_nodes = _live_nodes(tree)
     exists = np.zeros(len(nodes) + 1, bool)  # the last entry is for NONE
     exists[all_nodes] = True
@@ -82,7 +103,7 @@ def _check_links(tree: Tree) -> NDArray[np.int64]:
     is_leaf = nodes[all_nodes, LEFT] == NONE
     right_agrees = (nodes[all_nodes, RIGHT] == NONE) == is_leaf
     _require(right_agrees, all_nodes, "has one child only")
-    _require(is_leaf | (all_nodes % 2 == 1), all_nodes, "has children but no box")
+    _require(is_leaf | ~is_point(all_nodes), all_nodes, "has children but no box")
     internal = all_nodes[~is_leaf]
     for side in (LEFT, RIGHT):
         child = nodes[internal, side]
@@ -99,14 +120,14 @@ def _check_links(tree: Tree) -> NDArray[np.int64]:
 
 def _live_nodes(tree: Tree) -> NDArray[np.int64]:
     """All nodes in use: those of the rows ever used that are not in a list of free ones."""
-    points = 2 * np.arange(int(tree.counts[POINT_ROWS]))
-    boxes = 2 * np.arange(int(tree.counts[BOX_ROWS])) + 1
+    points = point_node(np.arange(int(tree.state[POINT_ROWS])))
+    boxes = box_node(np.arange(int(tree.state[BOX_ROWS])))
     live = []
     for kind, head in ((points, FREE_POINT), (boxes, FREE_BOX)):
         free = kind[tree.nodes[kind, SIZE] == 0]
         _require(tree.nodes[free, LEFT] == NONE, free, "is free but has children")
         listed: list[int] = []
-        node = int(tree.counts[head])
+        node = int(tree.state[head])
         while 0 <= node < len(tree.nodes) and len(listed) <= len(free):
             listed.append(node)
             node = int(tree.nodes[node, PARENT])
@@ -120,14 +141,13 @@ def _live_nodes(tree: Tree) -> NDArray[np.int64]:
 
 def check_collapsed(tree: Tree, queue: Queue, key: Callable[[Tree, int], int]) -> None:
     """Not more leaves than allowed, and every collapsible node is queued under its key."""
-    root = np.array([tree.counts[ROOT]])
-    within = tree.counts[N_LEAVES] <= tree.counts[MAX_LEAVES]
+    root = np.array([tree.state[ROOT]])
+    within = tree.state[N_LEAVES] <= tree.state[MAX_LEAVES]
     _require(np.array([within]), root, "is the root of more leaves than allowed")
     if queue.count[0] == NONE:
         return
     nodes = tree.nodes
-    boxes = 2 * np.arange(int(tree.counts[BOX_ROWS])) + 1
-    internal = boxes[nodes[boxes, LEFT] != NONE]
+    internal = internal_nodes(tree)
     is_leaf = nodes[:, LEFT] == NONE
     pairs = internal[is_leaf[nodes[internal, LEFT]] & is_leaf[nodes[internal, RIGHT]]]
     count = int(queue.count[0])
@@ -136,53 +156,58 @@ def check_collapsed(tree: Tree, queue: Queue, key: Callable[[Tree, int], int]) -
     _require(holds, pairs, "can be collapsed but is not queued")
 
 
-def _check_rows(tree: Tree, leaves: NDArray[np.int64]) -> None:
-    """There are as many rows of points as leaves, at least: searches count on it.
-
-    Without collapsing, leaves are points, and row r is the r-th that was made.
-    """
-    root = np.array([tree.counts[ROOT]])
-    enough = tree.counts[POINT_ROWS] >= tree.counts[N_LEAVES]
-    _require(np.array([enough]), root, "is the root of more leaves than there were points")
-    if tree.counts[MAX_LEAVES] == NONE:
-        no_more = tree.counts[POINT_ROWS] == tree.counts[N_LEAVES]
-        _require(np.array([no_more]), root, "is the root of a tree with unused points")
-        _require(leaves % 2 == 0, leaves, "is a leaf without a point")
-        first = tree.nodes[np.sort(leaves), FIRST]
-        _require(np.diff(first, prepend=NONE) > 0, np.sort(leaves), "comes before an older leaf")
+def _check_free(tree: Tree) -> None:
+    """Nothing is left of what free rows have held."""
+    for kind, rows, features in (
+        (point_node, POINT_ROWS, tree.points),
+        (box_node, BOX_ROWS, tree.boxes),
+    ):
+        nodes = kind(np.arange(int(tree.state[rows])))
+        free = nodes[tree.nodes[nodes, SIZE] == 0]
+        held = features[row_of(free)]
+        empty = ~held.any(axis=tuple(range(1, held.ndim)))
+        _require(empty, free, "is free but has features")
 
 
-def _check_leaves(tree: Tree, leaves: NDArray[np.int64]) -> None:
+def _check_leaves(tree: Tree, leaves: NDArray[np.int64], ids: NDArray[np.int64]) -> None:
     """Every id is in exactly one leaf, in a list that begins with its smallest."""
-    n_points = int(tree.counts[N_POINTS])
-    leaf_of = tree.ids[:n_points, LEAF]
+    next_id = int(tree.state[NEXT_ID])
+    leaf_of = tree.ids[ids, LEAF]
     is_leaf = np.zeros(len(tree.nodes), bool)
     is_leaf[leaves] = True
     _require((leaf_of >= 0) & (leaf_of < len(is_leaf)), leaf_of, "holds an id but does not exist")
     _require(is_leaf[leaf_of], leaf_of, "holds an id but is not a leaf")
     sizes = np.bincount(leaf_of, minlength=len(tree.nodes))[leaves]
     _require(sizes == tree.nodes[leaves, SIZE], leaves, "does not hold as many ids as it counts")
-    smallest = np.full(len(tree.nodes), n_points)
-    np.minimum.at(smallest, leaf_of, np.arange(n_points))
+    smallest = np.full(len(tree.nodes), next_id)
+    np.minimum.at(smallest, leaf_of, ids)
     _require(
         smallest[leaves] == tree.nodes[leaves, FIRST], leaves, "does not begin its list of ids"
     )
-    after = tree.ids[:n_points, NEXT]
-    _require((after >= NONE) & (after < n_points), leaf_of, "has a list of ids that leads nowhere")
-    _require(_ends(after), leaf_of, "has a list of ids without an end")
-    has_next = after != NONE
-    same = leaf_of[after[has_next]] == leaf_of[has_next]
-    _require(same, leaf_of[has_next], "has a list of ids that leaves it")
-    ends = np.flatnonzero(~has_next)
-    _require(tree.nodes[leaf_of[ends], LAST] == ends, leaf_of[ends], "does not end its list of ids")
-    starts = np.bincount(after[has_next], minlength=n_points) == 0
-    begins = np.flatnonzero(starts)
-    _require(tree.nodes[leaf_of[begins], FIRST] == begins, leaf_of[begins], "has two lists of ids")
+    for column, end in ((NEXT, LAST), (PREVIOUS, FIRST)):
+        beside = tree.ids[:next_id, column]
+        on = beside[ids]
+        _require((on >= NONE) & (on < next_id), leaf_of, "has a list of ids that leads nowhere")
+        _require(_ends(beside)[ids], leaf_of, "has a list of ids without an end")
+        is_end = on == NONE
+        same = tree.ids[on[~is_end], LEAF] == leaf_of[~is_end]
+        _require(same, leaf_of[~is_end], "has a list of ids that leaves it")
+        _require(
+            tree.nodes[leaf_of[is_end], end] == ids[is_end], leaf_of[is_end],
+            "does not end its list of ids, or has two",
+        )  # fmt: skip
+    after = tree.ids[ids, NEXT]
+    inner = after != NONE
+    mutual = tree.ids[after[inner], PREVIOUS] == ids[inner]
+    _require(mutual, leaf_of[inner], "has a list of ids that differs from its end")
 
 
 def _ends(after: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Whether one comes to an end from each id, going on as `after` says: by doubling steps."""
-    steps = np.append(after, NONE)  # from NONE one stays there
+    """Whether one comes to an end from each id, going on as `after` says: by doubling steps.
+
+    Entries out of range, of ids that are not in the tree, count as an end.
+    """
+    steps = np.append(np.where((after < 0) | (after >= len(after)), NONE, after), NONE)
     for _ in range(len(after).bit_length()):
         steps = steps[steps]
     ends: NDArray[np.bool_] = steps[:-1] == NONE
@@ -200,7 +225,7 @@ def _check_boxes(tree: Tree, internal: NDArray[np.int64]) -> None:
     """Boxes are exactly the union of their children's, and so of their leaves'."""
     for start, stop in chunks(tree.boxes[: len(internal), 0]):
         part = internal[start:stop]
-        box = tree.boxes[part // 2]
+        box = tree.boxes[row_of(part)]
         left, right = tree.nodes[part, LEFT], tree.nodes[part, RIGHT]
         lower = np.minimum(_corner(tree, left, 0), _corner(tree, right, 0))
         upper = np.maximum(_corner(tree, left, 1), _corner(tree, right, 1))
@@ -216,14 +241,14 @@ def _check_features(tree: Tree, leaves: NDArray[np.int64]) -> None:
         # Boxes, too, are made of points, so no corner has a larger coordinate than they may.
         within = (lower >= -MAX_NORM) & (upper <= MAX_NORM) & (lower <= upper)
         fine = within.all(axis=1)
-        if tree.counts[MAX_LEAVES] == NONE:
+        if tree.state[MAX_LEAVES] == NONE:
             fine &= (lower.astype(float) ** 2).sum(axis=1) <= 1.001 * MAX_NORM**2
         _require(np.asarray(fine), part, "has features out of range, or out of order")
 
 
 def _check_moments(tree: Tree, internal: NDArray[np.int64]) -> None:
     """Means and scatters follow from the children's, up to rounding."""
-    linkages = tree.moments[internal // 2, LINKAGE]
+    linkages = tree.moments[row_of(internal), LINKAGE]
     _require(np.isfinite(linkages) & (linkages >= 0), internal, "has no linkage")
     for start, stop in chunks(tree.boxes[: len(internal), 0]):
         part = internal[start:stop]
@@ -231,7 +256,7 @@ def _check_moments(tree: Tree, internal: NDArray[np.int64]) -> None:
         size, other = (tree.nodes[side, SIZE].astype(float) for side in (left, right))
         gap = _mean(tree, right) - _mean(tree, left)
         mean = _mean(tree, left) + gap * (other / (size + other))[:, np.newaxis]
-        reach = np.abs(tree.boxes[part // 2]).max(axis=1).astype(float)
+        reach = np.abs(tree.boxes[row_of(part)]).max(axis=1).astype(float)
         exact = np.abs(mean - _mean(tree, part)) <= 1e-12 * reach
         _require(exact.all(axis=1), part, "has a mean that is not that of its children")
         between = size * other / (size + other) * (gap**2).sum(axis=1)
@@ -242,23 +267,27 @@ def _check_moments(tree: Tree, internal: NDArray[np.int64]) -> None:
 
 
 def _mean(tree: Tree, nodes: NDArray[np.integer]) -> NDArray[np.float64]:
-    means = np.empty((len(nodes), tree.points.shape[1]))
-    is_point = nodes % 2 == 0
-    means[is_point] = tree.points[nodes[is_point] // 2]
-    means[~is_point] = tree.means[nodes[~is_point] // 2]
-    return means
+    return _features(tree.points, tree.means, nodes).astype(np.float64)
 
 
 def _scatter(tree: Tree, nodes: NDArray[np.integer]) -> NDArray[np.float64]:
     scatter = np.zeros(len(nodes))
-    has_box = nodes % 2 == 1
-    scatter[has_box] = tree.moments[nodes[has_box] // 2, SCATTER]
+    has_box = ~is_point(nodes)
+    scatter[has_box] = tree.moments[row_of(nodes[has_box]), SCATTER]
     return scatter
 
 
 def _corner(tree: Tree, nodes: NDArray[np.integer], side: int) -> NDArray[np.float32]:
-    corners = np.empty((len(nodes), tree.points.shape[1]), np.float32)
-    is_point = nodes % 2 == 0
-    corners[is_point] = tree.points[nodes[is_point] // 2]
-    corners[~is_point] = tree.boxes[nodes[~is_point] // 2, side]
+    corners: NDArray[np.float32] = _features(tree.points, tree.boxes[:, side], nodes)
     return corners
+
+
+def _features(
+    of_points: NDArray[Any], of_boxes: NDArray[Any], nodes: NDArray[np.integer]
+) -> NDArray[Any]:
+    """A row for each node: from one array if it is a point, from the other if it has a box."""
+    rows = np.empty((len(nodes), of_points.shape[1]), of_boxes.dtype)
+    points = is_point(nodes)
+    rows[points] = of_points[row_of(nodes[points])]
+    rows[~points] = of_boxes[row_of(nodes[~points])]
+    return rows

@@ -1,5 +1,6 @@
 """From a tree to flat clusters: one engine, several criteria."""
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -7,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._arrays import has_moments
-from ._kernels.measure import measure_diagonals
+from ._kernels.measure import measure_diagonal
 from ._kernels.merges import find_smallest_ids, find_tops
+from ._kernels.numbering import is_point, row_of
 from ._kernels.scatter import Means, add_up, measure_scatter
 from ._kernels.schema import (
     FIRST,
@@ -42,7 +44,7 @@ class Cluster(NamedTuple):
     """A cluster, found from one of its points. Two are the same exactly if they are equal."""
 
     node: int
-    """The tree's own number for it, until the next insert."""
+    """The tree's own number for it, until the tree changes."""
     size: int
     """Number of points."""
     height: float
@@ -72,10 +74,7 @@ def find_cluster(tree: Tree, point_id: int, level: float, criterion: str) -> Clu
 
 
 def _describe(tree: Tree, node: int) -> Cluster:
-    squared = np.zeros(1)
-    if node % 2:
-        measure_diagonals(tree.boxes[node // 2 : node // 2 + 1], squared)
-    return Cluster(node, int(tree.nodes[node, SIZE]), float(np.sqrt(squared[0])))
+    return Cluster(node, int(tree.nodes[node, SIZE]), math.sqrt(measure_diagonal(tree, node)))
 
 
 def points_below(tree: Tree, top: int) -> NDArray[np.int64]:
@@ -116,12 +115,12 @@ def ward(tree: Tree, table: NodeTable) -> Values:
         within: Values = np.concatenate([np.zeros(n_points), scatter(tree, table)])
         gain: Values = within[n_points:] - within[table.children].sum(axis=1)
         return np.maximum(gain, 0.0)
-    if tree.counts[MAX_LEAVES] != NONE:
+    if tree.state[MAX_LEAVES] != NONE:
         raise ValueError(
             "the criteria 'scatter' and 'ward' need all features, which collapsing drops, or "
             "a tree with a linkage: use 'cost', 'diameter' or 'size'"
         )
-    rows = tree.ids[:n_points, LEAF].astype(np.int64) // 2
+    rows = row_of(tree.ids[table.ids, LEAF].astype(np.int64))
     levels = int(np.log2(n_points)) + 3
     means = Means(np.empty(2 * n_points + 2, np.int64), np.empty((levels, tree.points.shape[1])))
     increase = np.empty(n_points - 1)
@@ -134,8 +133,8 @@ def scatter(tree: Tree, table: NodeTable) -> Values:
     """The sum of squares within the node."""
     total = np.zeros(table.n_points - 1)
     if has_moments(tree):
-        has_box = table.nodes % 2 == 1  # the others are copies of one point
-        total[has_box] = tree.moments[table.nodes[has_box] // 2, SCATTER]
+        has_box = ~is_point(table.nodes)  # the others are copies of one point
+        total[has_box] = tree.moments[row_of(table.nodes[has_box]), SCATTER]
     else:
         add_up(table.children, ward(tree, table), total)
     return total
@@ -218,7 +217,7 @@ class Cuts:
         return self.table.n_points - n_clusters
 
     def _labels(self, collapsed: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Labels 0, 1, 2, ... in the order of each cluster's smallest id."""
+        """Labels 0, 1, 2, ... of all points, clusters in the order of their smallest ids."""
         table = self.table
         joined = np.zeros(len(table.parents), bool)
         joined[table.n_points + collapsed] = True

@@ -1,4 +1,4 @@
-"""Perch: the tree behind scikit-learn's interface, with cluster ids that stay."""
+"""Perch: a collection behind scikit-learn's interface, with cluster ids that stay."""
 
 import sys
 from pathlib import Path
@@ -9,20 +9,17 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._validate import as_choice, as_count, as_directions, as_rows
+from ._validate import as_count
+from .collection import Collection
 from .errors import CorruptFileError
 from .exemplars import find_exemplars
-from .files.trees import read_tree, user_columns, write_tree
-from .keys import Keys
-from .search.threads import count_jobs
+from .files.contents import Contents
+from .settings import FIXED, RULES, Settings, takes_settings
 from .tracking import Event, Tracker
 from .tree import ClusterTree
 
-_METRICS = ("euclidean", "cosine")
+_SECTION = "estimator"
 _ABOUT_COLUMNS = ("n_features_in_", "feature_names_in_")
-_TREE_PARAMETERS = (
-    "linkage", "graft", "masking", "balance", "search", "beam_width", "max_leaves",
-)  # fmt: skip
 
 
 class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -47,8 +44,10 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         It can be changed at any time by `set_params`, without rebuilding.
     distance_threshold : float, optional
         Instead: clusters may extend over at most this distance (the diagonal of their box).
+    verbose : int
+        1 shows an estimate of memory and a progress bar.
     linkage : {"average", "ward", "box"}
-        What decides about rotations; "box" is the paper. See `ClusterTree`.
+        What decides about rotations; "box" is the published algorithm. See `ClusterTree`.
     graft : int
         Neighbours of a new point to whose subtrees it may be grafted; 0 for none.
     masking, balance : str, optional
@@ -63,15 +62,19 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         "cosine" normalises rows first; rows of zeros are then an error.
     n_jobs : int, optional
         Threads for searching: None is 1, -1 all cores. The result is the same.
-    verbose : int
-        1 shows an estimate of memory and a progress bar.
 
     Attributes
     ----------
-    labels_ : int64 array of shape (n_points,)
-        The cluster of each point, made when it is read. `fit` numbers clusters 0, 1, 2, ... by
-        their first points. After more points were added by `partial_fit`, clusters that persist
-        keep their id, new ones get numbers never used, and `events_` tells what has changed.
+    labels_ : int64 array
+        The cluster of each row of the last call of `fit` or `partial_fit`, made when it is read.
+        `fit` numbers clusters 0, 1, 2, ... by their first points. After more points were added
+        by `partial_fit`, clusters that persist keep their id, new ones get numbers never used,
+        and `events_` tells what has changed.
+    all_labels_ : int64 array of shape (n_points,)
+        The cluster of each point in the tree, in the order of `keys_`.
+    keys_ : array of shape (n_points,)
+        The keys of all points; their ids if no keys were given.
+    collection_ : Collection
     tree_ : ClusterTree
     children_ : int64 array of shape (n_points - 1, 2)
         As in scikit-learn's AgglomerativeClustering.
@@ -82,12 +85,10 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     feature_names_in_ : array of str
         If the first X had column names.
     cluster_ids_, cluster_sizes_, exemplars_ : arrays of shape (n_clusters,)
-        The ids in `labels_`, how many points each has, and a point close to its mean (its key, if
-        keys were given).
-    keys_ : array
-        The keys given to `fit` or `partial_fit`, in the order of `labels_`.
+        The ids in `all_labels_`, how many points each has, and the key of a point close to its
+        mean.
     events_ : list of Event
-        Births, merges, splits and ends of clusters between readings of `labels_`.
+        Births, merges, splits and ends of clusters between readings of the labels.
 
     Examples
     --------
@@ -98,48 +99,44 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     >>> model.labels_
     array([0, 0, 1, 1])
     >>> model.partial_fit([[9.0], [9.1]]).set_params(n_clusters=3).labels_
+    array([2, 2])
+    >>> model.all_labels_
     array([0, 0, 1, 1, 2, 2])
     >>> model.predict([[0.2], [8.0]])
     array([0, 2])
     """
 
-    tree_: ClusterTree
-    _keys: Keys
+    collection_: Collection
     _tracker: Tracker
-    _fitted_metric: str
+    _last: tuple[int, int]
 
+    @takes_settings
     def __init__(
         self,
         n_clusters: int | None = None,
         *,
         distance_threshold: float | None = None,
-        linkage: str = "average",
-        graft: int = 5,
-        masking: str | None = "published",
-        balance: str | None = "size",
-        search: str = "auto",
-        beam_width: int = 120,
-        max_leaves: int | None = None,
-        metric: str = "euclidean",
-        n_jobs: int | None = None,
         verbose: int = 0,
+        **settings: Any,
     ) -> None:
         self.n_clusters = n_clusters
         self.distance_threshold = distance_threshold
-        self.linkage = linkage
-        self.graft = graft
-        self.masking = masking
-        self.balance = balance
-        self.search = search
-        self.beam_width = beam_width
-        self.max_leaves = max_leaves
-        self.metric = metric
-        self.n_jobs = n_jobs
         self.verbose = verbose
+        # As scikit-learn wants it: parameters are kept as they are given, and checked by `fit`.
+        for name, value in (Settings().as_dict() | _only_settings(settings)).items():
+            setattr(self, name, value)
 
     # Growing
 
-    def fit(self, X: ArrayLike, y: Any = None, *, keys: Any = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: Any = None,
+        *,
+        keys: Any = None,
+        texts: Any = None,
+        classes: Any = None,
+    ) -> Self:
         """Make a new tree of X, inserted in order.
 
         Parameters
@@ -149,10 +146,20 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         y : ignored
         keys : array-like of shape (n_samples,), optional
             Your own ids of the rows: strings or whole numbers, each once.
+        texts, classes : array-like of shape (n_samples,), optional
+            What each row is, and its true class: kept with the points, and in files.
         """
-        return self._insert(X, keys, reset=True)
+        return self._insert(X, {"keys": keys, "texts": texts, "classes": classes}, reset=True)
 
-    def partial_fit(self, X: ArrayLike, y: Any = None, *, keys: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: Any = None,
+        *,
+        keys: Any = None,
+        texts: Any = None,
+        classes: Any = None,
+    ) -> Self:
         """Add X to the tree. Any split of data into such calls gives the tree of `fit`.
 
         Parameters
@@ -161,54 +168,60 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         y : ignored
         keys : array-like of shape (n_samples,), optional
             As in `fit`; either always or never.
+        texts, classes : array-like of shape (n_samples,), optional
         """
-        return self._insert(X, keys, reset=not self.__sklearn_is_fitted__())
+        columns = {"keys": keys, "texts": texts, "classes": classes}
+        return self._insert(X, columns, reset=not self.__sklearn_is_fitted__())
 
-    def _insert(self, X: ArrayLike, keys: Any, *, reset: bool) -> Self:
-        """Everything is checked before anything changes: an error leaves the model as it was."""
+    def _insert(self, X: ArrayLike, columns: dict[str, Any], *, reset: bool) -> Self:
+        """Everything is checked before anything changes: an error leaves the model as it was.
+
+        What interrupts the insert itself leaves the first rows in; a model that was to be made
+        anew then holds these.
+        """
         self._check_parameters()
         before = {name: vars(self)[name] for name in _ABOUT_COLUMNS if name in vars(self)}
+        collection = Collection(**self._settings().as_dict()) if reset else self.collection_
+        first = 0 if reset else collection.tree.next_id
         try:
-            rows = self._as_rows(X, reset=reset)
-            as_rows(rows, rows.shape[1])
-            tree = self._make_tree(rows.shape[1]) if reset else self.tree_
             if not reset:
-                self._check_settings(tree)
-            with tree.lock:
-                known = Keys() if reset else self._known_keys()
-                new_keys = known.checked_for(keys, tree.n_points, len(rows))
-                if reset:
-                    self._tracker = Tracker()
-                    self._keys, self._fitted_metric, self.tree_ = known, self.metric, tree
-                tree.n_jobs = self.n_jobs
-                self._announce(len(rows))
-                known.expect(new_keys)
-                tree.insert(rows, verbose=bool(self.verbose))
-                known.trim(tree.n_points)
-        except ValueError:
-            for name in _ABOUT_COLUMNS:
-                self.__dict__.pop(name, None)
-            self.__dict__.update(before)
+                self._check_settings()
+            rows = self._as_rows(X, reset=reset)
+            collection.n_jobs = self.n_jobs
+            self._announce(collection, rows)
+            collection.add(rows, **columns, verbose=bool(self.verbose))
+        except BaseException as error:
+            if not reset or len(collection) == 0 or not isinstance(error, KeyboardInterrupt):
+                for name in _ABOUT_COLUMNS:
+                    vars(self).pop(name, None)
+                vars(self).update(before)
+            else:
+                self._adopt(collection)
             raise
+        if reset:
+            self._adopt(collection)
+        self._last = first, collection.tree.next_id
         return self
 
-    def _known_keys(self) -> Keys:
-        """The keys of the points that are in the tree: after Ctrl-C, not of all that were given."""
-        self._keys.trim(self.tree_.n_points)
-        if 0 < len(self._keys) < self.tree_.n_points:
-            raise ValueError(
-                "some points have no keys: they were inserted into `tree_` itself; "
-                "use partial_fit(X, keys=...)"
-            )
-        return self._keys
+    def _adopt(self, collection: Collection) -> None:
+        """Begin anew with a collection."""
+        names = getattr(self, "feature_names_in_", None)
+        collection.feature_names = None if names is None else [str(name) for name in names]
+        self._last = 0, collection.tree.next_id
+        self._tracker = Tracker()
+        self.collection_ = collection
 
-    def _announce(self, n_rows: int) -> None:
+    def _announce(self, collection: Collection, rows: NDArray[Any]) -> None:
         if self.verbose:
-            size = self.tree_.estimate_memory(self.tree_.n_points + n_rows) / 1e6
+            tree = ClusterTree(rows.shape[1], **collection.settings.as_dict())
+            size = tree.estimate_memory(len(collection) + len(rows)) / 1e6
             print(f"perchtree: the tree will take about {size:,.0f} MB", file=sys.stderr)
 
+    def _settings(self) -> Settings:
+        return Settings(**{name: getattr(self, name) for name in RULES})
+
     def _check_parameters(self) -> None:
-        as_choice("metric", self.metric, _METRICS)
+        self._settings()
         if self.n_clusters is not None:
             as_count("n_clusters", self.n_clusters)
         if self.distance_threshold is not None:
@@ -219,50 +232,54 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                     "distance_threshold must be finite and must not be negative, got "
                     f"{self.distance_threshold}"
                 )
-        count_jobs(self.n_jobs)
 
-    def _make_tree(self, n_features: int) -> ClusterTree:
-        settings = {name: getattr(self, name) for name in _TREE_PARAMETERS}
-        return ClusterTree(n_features, **settings, n_jobs=self.n_jobs)
-
-    def _check_settings(self, tree: ClusterTree) -> None:
-        then = {name: getattr(tree, name) for name in _TREE_PARAMETERS}
-        for name, value in (then | {"metric": self._fitted_metric}).items():
-            if getattr(self, name) != value:
+    def _check_settings(self) -> None:
+        """Settings that were changed since the tree was made would not mean anything."""
+        made, now = self.collection_.settings, self._settings()
+        for name in FIXED:
+            if getattr(now, name) != getattr(made, name):
                 raise ValueError(
-                    f"{name} was {value!r} when the tree was made and is now "
-                    f"{getattr(self, name)!r}: fit again, or set it back"
+                    f"{name} was {getattr(made, name)!r} when the tree was made and is now "
+                    f"{getattr(now, name)!r}: fit again, or set it back"
                 )
 
     def _as_rows(self, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
         rows: NDArray[Any] = validate_data(
             self, X, reset=reset, dtype=[np.float64, np.float32],
-            ensure_all_finite=False,  # our own checks name the row
+            ensure_all_finite=False,  # the tree's own checks name the row
         )  # fmt: skip
-        return rows if self.metric == "euclidean" else as_directions(rows)
+        return rows
 
     # Reading
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "tree_")
+        return hasattr(self, "collection_")
 
-    def _read(self) -> NDArray[np.int64]:
-        """Labels for the tree and the parameters as they are now."""
+    @property
+    def tree_(self) -> ClusterTree:
         check_is_fitted(self)
+        return self.collection_.tree
+
+    def _read(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Ids and labels of all points, for the tree and the parameters as they are now."""
+        tree, tracker = self.tree_, self._tracker
         self._check_parameters()
-        tracker, tree = self._tracker, self.tree_
+        self._check_settings()
         wanted = _plain(self.n_clusters), _plain(self.distance_threshold)
-        with tree.lock:
-            state = (tree.n_points, tree.stats.grafts, *wanted)
+        with tree.reading():
+            state = (tree.changes, *wanted)
             if tracker.labels is None or tracker.state != state:
-                clusters = self._cut()
-                # As long as nothing was added since, a clustering is numbered afresh.
-                added = tracker.labels is not None and tree.n_points > tracker.first_size
-                labels = tracker.number(clusters) if added else tracker.restart(clusters)
-                tracker.labels, tracker.state = labels, state
-            assert tracker.labels is not None
+                points, clusters = tree.ids, self._cut()
+                moved = 2 * tree.next_id - tree.n_points  # points added or removed
+                # As long as it is the same points, a clustering is numbered afresh.
+                if tracker.labels is not None and moved > tracker.first_size:
+                    tracker.number(points, clusters)
+                else:
+                    tracker.restart(points, clusters, moved)
+                tracker.state = state
+            assert tracker.labels is not None and tracker.points is not None
             tracker.labels.flags.writeable = False
-            return tracker.labels
+            return tracker.points, tracker.labels
 
     def _cut(self) -> NDArray[np.int64]:
         tree = self.tree_
@@ -275,7 +292,13 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def labels_(self) -> NDArray[np.int64]:
-        return self._read()
+        points, labels = self._read()
+        first, stop = np.searchsorted(points, self._last)
+        return labels[first:stop]
+
+    @property
+    def all_labels_(self) -> NDArray[np.int64]:
+        return self._read()[1]
 
     @property
     def events_(self) -> list[Event]:
@@ -284,55 +307,49 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def children_(self) -> NDArray[np.int64]:
-        return self._fitted_tree.children
+        return self.tree_.children
 
     @property
     def distances_(self) -> NDArray[np.float64]:
-        tree = self._fitted_tree
-        return tree.heights[tree.n_points :]
+        table = self.tree_.table
+        return table.heights[table.n_points :]
 
     @property
     def n_leaves_(self) -> int:
-        return self._fitted_tree.n_leaves
+        return self.tree_.n_leaves
 
     @property
     def cluster_ids_(self) -> NDArray[np.int64]:
-        return np.unique(self.labels_)
+        return np.unique(self.all_labels_)
 
     @property
     def cluster_sizes_(self) -> NDArray[np.int64]:
-        return np.unique(self.labels_, return_counts=True)[1]
+        return np.unique(self.all_labels_, return_counts=True)[1]
 
     @property
     def exemplars_(self) -> NDArray[Any]:
-        with self._fitted_tree.lock:
-            _, clusters = np.unique(self.labels_, return_inverse=True)
-            ids = find_exemplars(self.tree_._tree, clusters)
-            return self.keys_[ids] if len(self._known_keys()) else ids
+        with self.tree_.reading() as tree:
+            _, clusters = np.unique(self.all_labels_, return_inverse=True)
+            return self.collection_.records.keys(find_exemplars(tree, clusters))
 
     @property
     def keys_(self) -> NDArray[Any]:
         check_is_fitted(self)
-        if len(self._known_keys()) == 0:
-            raise AttributeError("no keys were given: fit(X, keys=...) keeps them")
-        return self._keys.as_array()
-
-    @property
-    def _fitted_tree(self) -> ClusterTree:
-        check_is_fitted(self)
-        return self.tree_
+        return self.collection_.keys
 
     def label_of(self, keys: Any) -> NDArray[np.int64]:
         """The cluster of each of these keys."""
-        labels = self.labels_
-        return labels[self._keys.places(keys)]
+        with self.tree_.reading():
+            points, labels = self._read()
+            return labels[np.searchsorted(points, self.collection_.ids_of(keys))]
 
     def members(self, cluster: int) -> NDArray[Any]:
-        """The points of a cluster, in the order of arrival: keys if there are any, else ids."""
-        ids = np.flatnonzero(self.labels_ == cluster)
+        """The keys of the points of a cluster, in the order of arrival."""
+        points, labels = self._read()
+        ids = points[labels == cluster]
         if len(ids) == 0:
             raise ValueError(f"there is no cluster {cluster}: `cluster_ids_` lists them")
-        return self.keys_[ids] if len(self._known_keys()) else ids
+        return self.collection_.records.keys(ids)
 
     def predict(
         self, X: ArrayLike, *, return_distance: bool = False, max_distance: float | None = None
@@ -350,104 +367,83 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         labels : int64 array of shape (n_samples,)
-            Only labels that are in `labels_`, or -1.
+            Only labels that are in `all_labels_`, or -1.
         distances : float32 array of shape (n_samples,), if asked for
         """
-        with self._fitted_tree.lock:
-            ids, distances = self.nearest(X)
-            labels = self._read()[ids[:, 0]]
+        with self.tree_.reading():
+            ids, distances = self._nearest(X, 1)
+            points, all_labels = self._read()
+            labels = all_labels[np.searchsorted(points, ids[:, 0])]
         if max_distance is not None:
             labels = np.where(distances[:, 0] > max_distance, -1, labels)
         return (labels, distances[:, 0]) if return_distance else labels
 
-    def nearest(self, X: ArrayLike, k: int = 1) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The ids of each row's k nearest points and their distances; see `ClusterTree.nearest`.
+    def nearest(self, X: ArrayLike, k: int = 1) -> tuple[NDArray[Any], NDArray[np.float32]]:
+        """The keys of each row's k nearest points, and their distances; see `Collection.nearest`."""
+        ids, distances = self._nearest(X, k)
+        return self.collection_.records.keys(ids), distances
 
-        With the metric "cosine", distances are those between normalised rows.
-        """
+    def _nearest(self, X: ArrayLike, k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         check_is_fitted(self)
+        self._check_settings()
         rows = self._as_rows(X, reset=False)
-        with self.tree_.lock:
-            self.tree_.n_jobs = self.n_jobs
-            return self.tree_.nearest(rows, k)
+        self.collection_.n_jobs = self.n_jobs
+        return self.tree_.nearest(rows, k)
 
     # Files
 
-    def save(self, path: str | Path, *, labels: Any = None, texts: Any = None) -> None:
-        """Save everything to one file: parameters, tree, keys, clusters and events.
+    def save(self, path: str | Path) -> None:
+        """Save everything to one file: parameters, tree, records, clusters and events.
 
-        Written aside and put in place when whole, as `ClusterTree.save`.
-
-        Parameters
-        ----------
-        path : path
-        labels, texts : sequences of n_points, optional
-            Classes of the points and what they are: kept in the file, for `read_columns`.
+        It is written aside and put in place when whole: a crash or a full disk leaves the old
+        file as it was. Keys, texts and classes are those given to `fit` and `partial_fit`.
         """
         check_is_fitted(self)
         self._check_parameters()  # what cannot be used could not be loaded
-        parameters = {k: _as_plain(k, v) for k, v in self.get_params(deep=False).items()}
-        with self.tree_.lock:
-            tracker = self._tracker
-            meta = {
-                "kind": "estimator",
-                "settings": self.tree_._settings(),
-                "parameters": parameters,
-                "fitted_metric": self._fitted_metric,
-                "tracker": tracker.stored(),
-            }
-            columns: dict[str, Any] = user_columns(self.tree_.n_points, labels=labels, texts=texts)
-            columns["events"] = tracker.stored_events()
-            if hasattr(self, "feature_names_in_"):
-                columns["feature_names"] = self.feature_names_in_.tolist()
-            if len(self._known_keys()):
-                columns["keys"] = self._keys.as_array()
-            if tracker.labels is not None:
-                columns["clusters"] = tracker.labels
-            write_tree(path, meta, self.tree_._tree, columns)
+        self._check_settings()
+        own = ("n_clusters", "distance_threshold", "verbose")
+        meta = {
+            "parameters": {name: _as_plain(name, getattr(self, name)) for name in own},
+            "tracker": self._tracker.stored(),
+            "last": self._last,
+        }
+        collection = self.collection_
+        collection.n_jobs = self.n_jobs
+        collection.sections[_SECTION] = Contents(meta, self._tracker.columns(), optional=True)
+        collection.save(path)
 
     @classmethod
     def load(cls, path: str | Path, *, mmap: bool = False) -> Self:
         """Load what `save` has written, verified as by `ClusterTree.load`.
 
-        A file of `ClusterTree.save` becomes an estimator with that tree and its settings.
+        A file of `ClusterTree.save` or `Collection.save` becomes an estimator with its settings.
         """
-        file = read_tree(path, mmap=mmap)
-        tree = ClusterTree._from_file(path, file, verify=not mmap)
-        if file.meta.get("kind") != "estimator":
-            return cls._around(tree, file.columns)
+        collection = Collection.open(path, mmap=mmap)
+        contents = collection.sections.get(_SECTION)
+        model = cls(**collection.settings.as_dict())
+        model.n_features_in_ = collection.tree.n_features
+        if collection.feature_names is not None:
+            model.feature_names_in_ = np.array(collection.feature_names, object)
+        model._adopt(collection)
+        if contents is None:
+            return model
         try:
-            model = cls(**file.meta["parameters"])
-            model.tree_ = tree
-            model._fitted_metric = as_choice("metric", file.meta["fitted_metric"], _METRICS)
-            model.n_features_in_ = tree.n_features
-            columns: dict[str, Any] = file.columns
-            if "feature_names" in columns:
-                model.feature_names_in_ = np.array(columns["feature_names"], object)
-                if model.feature_names_in_.shape != (tree.n_features,):
-                    raise ValueError
-            model._keys = Keys()
-            if "keys" in columns:
-                model._keys.expect(model._keys.checked(columns["keys"], tree.n_points))
-            model._tracker = Tracker.restored(
-                file.meta["tracker"], columns["events"], columns.get("clusters"), tree.n_points
-            )
+            own = {name: contents.meta["parameters"][name]
+                   for name in ("n_clusters", "distance_threshold", "verbose")}  # fmt: skip
+            model.set_params(**own)
+            model._tracker = Tracker.restored(contents.meta["tracker"], dict(contents.columns))
+            first, stop = contents.meta.get("last", (0, collection.tree.next_id))
+            model._last = int(first), int(stop)
             model._check_parameters()
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             raise CorruptFileError(f"{path} has an estimator that makes no sense") from None
         return model
 
-    @classmethod
-    def _around(cls, tree: ClusterTree, columns: Any) -> Self:
-        """An estimator for a tree that was made without one."""
-        settings = {name: getattr(tree, name) for name in (*_TREE_PARAMETERS, "n_jobs")}
-        model = cls(**settings)
-        model.tree_, model._tracker, model._fitted_metric = tree, Tracker(), model.metric
-        model.n_features_in_ = tree.n_features
-        model._keys = Keys()
-        if "keys" in columns:
-            model._keys.expect(model._keys.checked(columns["keys"], tree.n_points))
-        return model
+
+def _only_settings(given: dict[str, Any]) -> dict[str, Any]:
+    """Names are checked at once, values by `fit`."""
+    Settings.of({name: getattr(Settings(), name, None) for name in given})
+    return given
 
 
 def _as_plain(name: str, value: Any) -> Any:

@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ._kernels.schema import FIRST, LEAF, N_POINTS, SIZE, Tree
+from ._kernels.schema import FIRST, LEAF, SIZE, Tree
+from .table import living_ids
 
 
 def find_exemplars(tree: Tree, clusters: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -11,7 +12,7 @@ def find_exemplars(tree: Tree, clusters: NDArray[np.int64]) -> NDArray[np.int64]
 
     A collapsed leaf is as near as the middle of its box, and stands for its smallest id.
     """
-    leaf_of = tree.ids[: int(tree.counts[N_POINTS]), LEAF]
+    leaf_of = tree.ids[living_ids(tree), LEAF]
     leaves, first = np.unique(leaf_of, return_index=True)
     cluster = clusters[first]  # no cluster is finer than a leaf
     order = np.argsort(cluster, kind="stable")

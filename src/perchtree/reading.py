@@ -1,31 +1,34 @@
 """Everything that only reads a tree: its numbers, its nodes in scikit-learn's way, its clusters."""
 
+import contextlib
 import math
-import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ._arrays import Storage
 from ._kernels.measure import measure_depths
 from ._kernels.schema import (
-    BOX_ROWS,
-    COUNTS,
-    DISTANCES,
+    CHANGES,
     LEAF,
     LEFT,
     N_LEAVES,
     N_POINTS,
+    NEXT_ID,
     NONE,
     RIGHT,
     SIZE,
+    WORK,
+    Counts,
     Tree,
 )
+from ._locks import FairLock
 from ._validate import as_choice, as_count
 from .cuts import CRITERIA, Cluster, Cuts, Suggestion, find_cluster, points_below
-from .table import NodeTable, build_table
+from .table import NodeTable, build_table, internal_nodes, living_ids
 
 
 class Depth(NamedTuple):
@@ -66,15 +69,29 @@ class TreeStats:
 
 
 class ReadableTree:
-    """A tree that can be read. What it tells is made when asked for and kept until the next insert.
+    """A tree that can be read. What it tells is made when asked for and kept until it changes.
 
-    `_tree` holds the arrays, `_lock` guards them.
+    `_storage` owns the arrays, `_lock` is held while they are read or changed, `_done` counts work.
     """
 
-    _tree: Tree
-    _lock: threading.RLock
+    _storage: Storage
+    _lock: FairLock
+    _done: Counts
     _table: NodeTable | None
     _made_cuts: Cuts | None
+
+    @property
+    def _tree(self) -> Tree:
+        return self._storage.tree
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Tree]:
+        """The arrays, which do not change while this context lasts. Do not keep them longer.
+
+        A long insert by another thread goes on between two such contexts.
+        """
+        with self._lock:
+            yield self._tree
 
     def _forget(self) -> None:
         """Drop what was made from the tree as it was."""
@@ -82,13 +99,32 @@ class ReadableTree:
 
     @property
     def n_points(self) -> int:
-        """Number of points inserted."""
-        return int(self._tree.counts[N_POINTS])
+        """Number of points in the tree."""
+        return int(self._tree.state[N_POINTS])
 
     @property
     def n_leaves(self) -> int:
         """Number of leaves: points, less copies and those that were collapsed."""
-        return int(self._tree.counts[N_LEAVES])
+        return int(self._tree.state[N_LEAVES])
+
+    @property
+    def next_id(self) -> int:
+        """The id that the next point will get. Ids are never used again."""
+        return int(self._tree.state[NEXT_ID])
+
+    @property
+    def changes(self) -> int:
+        """A counter that grows with every change: as long as it stays, so does the tree."""
+        return int(self._tree.state[CHANGES])
+
+    @property
+    def ids(self) -> NDArray[np.int64]:
+        """The ids of all points, in ascending order.
+
+        Every array with one entry per point follows this order.
+        """
+        with self._lock:
+            return living_ids(self._tree)
 
     @property
     def depth(self) -> Depth:
@@ -98,7 +134,7 @@ class ReadableTree:
                 return Depth(0, 0.0)
             depths = np.zeros(len(self._tree.nodes), np.int32)
             measure_depths(self._tree, depths)
-            of_leaves = depths[np.unique(self._tree.ids[: self.n_points, LEAF])]
+            of_leaves = depths[np.unique(self._tree.ids[living_ids(self._tree), LEAF])]
             return Depth(int(of_leaves.max()), float(of_leaves.mean()))
 
     @property
@@ -106,8 +142,7 @@ class ReadableTree:
         """Balance of the tree (Definition 3): 1 is perfect; nan without internal nodes."""
         with self._lock:
             nodes = self._tree.nodes
-            internal = nodes[1 : 2 * int(self._tree.counts[BOX_ROWS]) : 2]
-            internal = internal[internal[:, LEFT] != NONE]
+            internal = nodes[internal_nodes(self._tree)]
             if len(internal) == 0:
                 return math.nan
             left, right = nodes[internal[:, LEFT], SIZE], nodes[internal[:, RIGHT], SIZE]
@@ -116,17 +151,17 @@ class ReadableTree:
     @property
     def stats(self) -> TreeStats:
         """Counts of the work done by inserts."""
-        return TreeStats(*self._tree.counts[DISTANCES:COUNTS].tolist())
+        return TreeStats(**dict(zip(WORK, self._done.tolist(), strict=True)))
 
     # The tree in scikit-learn's numbering
 
     @property
     def table(self) -> NodeTable:
-        """All nodes in the numbering of `children`; kept until the next insert."""
+        """All nodes in the numbering of `children`; kept until the tree changes."""
         with self._lock:
             if self.n_points == 0:
                 raise ValueError("the tree is empty: insert points first")
-            if self._table is None or self._table.n_points != self.n_points:
+            if self._table is None or self._table.changes != self.changes:
                 self._table = build_table(self._tree)
             return self._table
 
@@ -134,7 +169,8 @@ class ReadableTree:
     def children(self) -> NDArray[np.int64]:
         """The tree as an (n_points - 1, 2) array, as `children_` of scikit-learn.
 
-        Numbers below `n_points` are points; row i describes number `n_points + i`. Rows are
+        Numbers below `n_points` are points, number i the point with the id `ids[i]`; row i
+        describes number `n_points + i`. Rows are
         ordered by height, then by smallest id, a merge after its parts. Points that share a
         leaf are joined below it by a balanced subtree.
         """
@@ -151,14 +187,14 @@ class ReadableTree:
         return self.table.heights
 
     def leaf_of(self, ids: ArrayLike) -> NDArray[np.int64]:
-        """The number of the leaf that holds each point: its id, unless copies share the leaf."""
+        """The number of the leaf that holds each point, given ids: the point's own, or a merge's."""
         table = self.table
-        return table.leaves[_as_numbers(ids, table.n_points, "id")]
+        return table.leaves[_positions(table, ids)]
 
     def members(self, node: int) -> NDArray[np.int64]:
         """The ids of the points below a number, in ascending order."""
         table = self.table
-        return table.members(_as_number(node, len(table.parents), "node"))
+        return table.ids[table.members(_as_number(node, len(table.parents), "node"))]
 
     def lca(self, a: int, b: int) -> int:
         """The lowest node that holds both numbers. Points that share a leaf meet at that leaf."""
@@ -169,7 +205,7 @@ class ReadableTree:
     def path(self, point_id: int) -> NDArray[np.int64]:
         """The nodes from a point's leaf up to the root, both included."""
         table = self.table
-        return table.path(int(table.leaves[_as_number(point_id, table.n_points, "id")]))
+        return table.path(int(table.leaves[_positions(table, as_count("id", point_id, least=0))]))
 
     # Clusters
 
@@ -189,7 +225,7 @@ class ReadableTree:
         Parameters
         ----------
         n_clusters : int or sequence of int
-            How many clusters. Several numbers give nested clusterings, one a column.
+            How many clusters. Several numbers give nested clusterings, one per column.
         distance : float
             Instead: the largest nodes whose boxes have a diagonal of at most this length.
         level : float
@@ -201,7 +237,8 @@ class ReadableTree:
         Returns
         -------
         labels : int64 array of shape (n_points,), or (n_points, len(n_clusters))
-            0, 1, 2, ... in the order of the smallest id in each cluster.
+            0, 1, 2, ... in the order of the smallest id in each cluster; one per point, in the
+            order of `ids`.
 
         Examples
         --------
@@ -264,12 +301,18 @@ class ReadableTree:
         criterion, level = self._cut_at(None, distance, level, criterion)
         as_choice("criterion", criterion, ("cost", "diameter", "size"))
         with self._lock:
-            point_id = _as_number(point_id, self.n_points, "id")
             assert level is not None
-            return find_cluster(self._tree, point_id, level, criterion)
+            return find_cluster(self._tree, self._living(point_id), level, criterion)
+
+    def _living(self, point_id: int) -> int:
+        """The id, if there is a point with it."""
+        point_id = _as_number(point_id, self.next_id, "id")
+        if self._tree.ids[point_id, LEAF] == NONE:
+            raise ValueError(f"no point has the id {point_id} any more")
+        return point_id
 
     def points_in(self, cluster: Cluster) -> NDArray[np.int64]:
-        """The ids of the points in a cluster; it must be of the tree as it is now."""
+        """The ids of the points in a cluster, which must be one of the tree as it is now."""
         with self._lock:
             return points_below(self._tree, cluster.node)
 
@@ -294,15 +337,21 @@ class ReadableTree:
         return self._made_cuts
 
 
-def _as_number(number: Any, limit: int, kind: str) -> int:
-    return int(_as_numbers(as_count(kind, number, least=0), limit, kind))
-
-
-def _as_numbers(numbers: ArrayLike, limit: int, kind: str) -> NDArray[np.int64]:
-    array = np.asarray(numbers)
-    if array.size and array.dtype.kind not in "iu":
-        raise TypeError(f"expected whole numbers for {kind}s, got {array.dtype}")
-    wrong = (array < 0) | (array >= limit)
+def _positions(table: NodeTable, ids: ArrayLike) -> NDArray[np.int64]:
+    """The numbers of points, given their ids."""
+    wanted = np.asarray(ids)
+    if wanted.size and wanted.dtype.kind not in "iu":
+        raise TypeError(f"expected whole numbers for ids, got {wanted.dtype}")
+    wanted = wanted.astype(np.int64)
+    places = np.minimum(np.searchsorted(table.ids, wanted), table.n_points - 1)
+    wrong = table.ids[places] != wanted
     if wrong.any():
-        raise ValueError(f"no {kind} {array[wrong].flat[0]}: they go from 0 to {limit - 1}")
-    return array.astype(np.int64)
+        raise ValueError(f"no point has the id {wanted[wrong].flat[0]}")
+    return places
+
+
+def _as_number(number: Any, limit: int, kind: str) -> int:
+    number = as_count(kind, number, least=0)
+    if number >= limit:
+        raise ValueError(f"no {kind} {number}: they go from 0 to {limit - 1}")
+    return number

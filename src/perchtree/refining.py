@@ -1,29 +1,41 @@
 """Improving a tree that stands: grafts from every leaf to its neighbours among all leaves."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._kernels.schema import GRAFTS, LEAF, N_POINTS, NODE, NONE, Queue, Tree
-from .search import batch
+from . import _arrays
+from ._kernels.modes import Grafts
+from ._kernels.numbering import is_point, row_of
+from ._kernels.schema import GRAFTS, LEAF, NODE, NONE, Tree, Upkeep
+from .search.interface import Search
+from .table import living_ids
 
 _LEAVES_AT_ONCE = 1024
-"""Leaves whose neighbours are searched together, and then grafted: Ctrl-C is heard in between."""
+"""Leaves whose neighbours are searched together."""
 
-Graft = Callable[[Tree, Queue, NDArray[np.int32], NDArray[np.int32]], None]
+_GRAFTED_AT_ONCE = 256
+"""Leaves handed to one kernel call: Ctrl-C is heard, and readers have their turn, in between."""
 
 
 class Refinement:
     """Passes over all leaves of a tree whose leaves stay the same, only their places change."""
 
     def __init__(
-        self, tree: Tree, queue: Queue, graft: Graft, search: str, k: int, n_jobs: int
+        self,
+        tree: Tree,
+        upkeep: Upkeep,
+        graft: Grafts,
+        search: Search,
+        k: int,
+        lock: AbstractContextManager[Any],
     ) -> None:
-        self._tree, self._queue, self._graft = tree, queue, graft
-        self._search, self._k, self._n_jobs = search, k, n_jobs
+        self._tree, self._upkeep, self._graft, self._lock = tree, upkeep, graft, lock
+        self._search, self._k = search, k
         self.leaves = _leaves(tree)
         self._neighbours: dict[int, NDArray[np.int32]] = {}
 
@@ -31,23 +43,28 @@ class Refinement:
         """One pass after the other: the number of grafts in each; what is cut short counts too."""
         end = np.inf if time_limit is None else time.monotonic() + time_limit
         while time.monotonic() < end:
-            before = int(self._tree.counts[GRAFTS])
+            before = int(self._upkeep.done[GRAFTS])
             for start in range(0, len(self.leaves), _LEAVES_AT_ONCE):
                 if time.monotonic() >= end:
                     break
                 part = self.leaves[start : start + _LEAVES_AT_ONCE]
                 if start not in self._neighbours:
                     self._neighbours[start] = self._find(part)
-                self._graft(self._tree, self._queue, part, self._neighbours[start])
+                self._graft_part(part, self._neighbours[start])
                 bar.update(len(part))
-            yield int(self._tree.counts[GRAFTS]) - before
+            yield int(self._upkeep.done[GRAFTS]) - before
+
+    def _graft_part(self, leaves: NDArray[np.int32], neighbours: NDArray[np.int32]) -> None:
+        for first in range(0, len(leaves), _GRAFTED_AT_ONCE):
+            part = slice(first, first + _GRAFTED_AT_ONCE)
+            with self._lock:
+                self._graft(self._tree, self._upkeep, leaves[part], neighbours[part])
 
     def _find(self, leaves: NDArray[np.int32]) -> NDArray[np.int32]:
         """The k nearest other leaves of each, as nodes, NONE where there are fewer."""
-        own = self._tree._replace(counts=self._tree.counts.copy())  # work not counted
         rows = _centres(self._tree, leaves)
-        _, found = batch.nearest_leaves(own, rows, self._search, self._k + 1, self._n_jobs)
-        nodes = found[:, :, NODE]
+        found = self._search.nearest(self._tree, rows, self._k + 1, _arrays.make_work())
+        nodes = found.leaves[:, :, NODE]
         itself = nodes == leaves[:, np.newaxis]
         others_first = np.argsort(itself, axis=1, kind="stable")[:, : self._k]
         others = np.take_along_axis(np.where(itself, NONE, nodes), others_first, axis=1)
@@ -56,15 +73,14 @@ class Refinement:
 
 def _leaves(tree: Tree) -> NDArray[np.int32]:
     """All leaves, in the order of their smallest ids."""
-    leaf_of = tree.ids[: int(tree.counts[N_POINTS]), LEAF]
-    leaves, first = np.unique(leaf_of, return_index=True)
+    leaves, first = np.unique(tree.ids[living_ids(tree), LEAF], return_index=True)
     return np.ascontiguousarray(leaves[np.argsort(first)])
 
 
 def _centres(tree: Tree, leaves: NDArray[np.int32]) -> NDArray[np.float32]:
     """Each leaf's point, or the mean of a collapsed one."""
     centres = np.empty((len(leaves), tree.points.shape[1]), np.float32)
-    is_point = leaves % 2 == 0
-    centres[is_point] = tree.points[leaves[is_point] // 2]
-    centres[~is_point] = tree.means[leaves[~is_point] // 2]
+    points = is_point(leaves)
+    centres[points] = tree.points[row_of(leaves[points])]
+    centres[~points] = tree.means[row_of(leaves[~points])]
     return centres

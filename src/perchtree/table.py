@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from ._kernels.measure import measure_diagonals
 from ._kernels.merges import add_sizes, arrange, find_smallest_ids, join_groups
-from ._kernels.schema import BOX_ROWS, LEAF, LEFT, N_POINTS, NONE, RIGHT, Tree
+from ._kernels.numbering import box_node, is_point, row_of
+from ._kernels.schema import BOX_ROWS, CHANGES, LEAF, LEFT, NEXT_ID, NONE, RIGHT, Tree
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class NodeTable:
         The tree's own node that a merge stands for, or lies inside.
     ids : int64 (n,)
         The id of each point, in ascending order.
+    changes : int
+        The tree's counter of changes when it was numbered.
     """
 
     children: NDArray[np.int64]
@@ -49,13 +52,14 @@ class NodeTable:
     inner: NDArray[np.bool_]
     nodes: NDArray[np.int64]
     ids: NDArray[np.int64]
+    changes: int
 
     @property
     def n_points(self) -> int:
         return len(self.leaves)
 
     def members(self, number: int) -> NDArray[np.int64]:
-        """The points below a number, in ascending order."""
+        """The numbers of the points below a number, in ascending order."""
         points: list[int] = []
         below = [number]
         while below:
@@ -110,8 +114,9 @@ def arranged(
 
 def build_table(tree: Tree) -> NodeTable:
     """Number the nodes of a tree that holds at least one point."""
-    raw, heights, leaves, nodes, n_inner = _raw_merges(tree)
-    n_points = len(leaves)
+    ids = living_ids(tree)
+    raw, heights, leaves, nodes, n_inner = _raw_merges(tree, ids)
+    n_points = len(ids)
     parents = parents_of(raw)
     smallest = np.full(2 * n_points - 1, NONE, np.int64)
     find_smallest_ids(n_points, parents, smallest)
@@ -130,22 +135,36 @@ def build_table(tree: Tree) -> NodeTable:
         leaves=number[leaves],
         inner=order < n_inner,
         nodes=nodes[order],
-        ids=np.arange(n_points),
+        ids=ids,
+        changes=int(tree.state[CHANGES]),
     )
     for array in vars(table).values():
-        array.flags.writeable = False
+        if isinstance(array, np.ndarray):
+            array.flags.writeable = False
     return table
 
 
+def living_ids(tree: Tree) -> NDArray[np.int64]:
+    """The ids of all points in the tree, in ascending order."""
+    return np.flatnonzero(tree.ids[: int(tree.state[NEXT_ID]), LEAF] != NONE)
+
+
+def internal_nodes(tree: Tree) -> NDArray[np.int64]:
+    """All nodes that have children."""
+    boxes = box_node(np.arange(int(tree.state[BOX_ROWS])))
+    internal: NDArray[np.int64] = boxes[tree.nodes[boxes, LEFT] != NONE]
+    return internal
+
+
 def _raw_merges(
-    tree: Tree,
+    tree: Tree, ids: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], int]:
     """All merges in no useful order: pairs, heights; the leaf of each point; merges' nodes.
 
     The first ones, so many as the last result says, join points inside leaves.
     """
-    n_points, n_boxes = int(tree.counts[N_POINTS]), int(tree.counts[BOX_ROWS])
-    leaf_of = tree.ids[:n_points, LEAF]
+    n_points = len(ids)
+    leaf_of = tree.ids[ids, LEAF]
     leaf_nodes, group, counts = np.unique(leaf_of, return_inverse=True, return_counts=True)
     starts = np.concatenate([[0], np.cumsum(counts)])
     n_inner = n_points - len(leaf_nodes)
@@ -153,16 +172,22 @@ def _raw_merges(
     tops = np.empty(len(leaf_nodes), np.int64)
     join_groups(np.argsort(group, kind="stable"), starts, merges, tops)
 
-    internal = 2 * np.flatnonzero(tree.nodes[1 : 2 * n_boxes : 2, LEFT] != NONE) + 1
+    internal = internal_nodes(tree)
     number = np.empty(len(tree.nodes), np.int64)
     number[leaf_nodes] = tops
     number[internal] = n_points + n_inner + np.arange(len(internal))
     merges[n_inner:] = number[tree.nodes[internal][:, [LEFT, RIGHT]]]
 
-    diagonals = np.empty(n_boxes)
-    measure_diagonals(tree.boxes[:n_boxes], diagonals)
-    holders = np.concatenate([np.repeat(leaf_nodes, counts - 1), internal])
-    has_box = holders % 2 == 1
-    heights = np.zeros(n_points - 1)
-    heights[has_box] = np.sqrt(diagonals[holders[has_box] // 2])
-    return merges, heights, tops[group], holders.astype(np.int64), n_inner
+    holders = np.concatenate([np.repeat(leaf_nodes, counts - 1), internal]).astype(np.int64)
+    return merges, diagonals(tree, holders), tops[group], holders, n_inner
+
+
+def diagonals(tree: Tree, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The length of the diagonal of each node's box; 0 for a point."""
+    n_boxes = int(tree.state[BOX_ROWS])
+    squared = np.empty(n_boxes)
+    measure_diagonals(tree.boxes[:n_boxes], squared)
+    lengths = np.zeros(len(nodes))
+    has_box = ~is_point(nodes)
+    lengths[has_box] = np.sqrt(squared[row_of(nodes[has_box])])
+    return lengths

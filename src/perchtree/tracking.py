@@ -29,82 +29,92 @@ class Tracker:
     """Gives ids to one clustering after the other, and logs what changes."""
 
     def __init__(self) -> None:
+        self.points: Labels | None = None
+        """The ids of the points that were in the tree when it was last read, ascending."""
         self.labels: Labels | None = None
-        """What was read last, and from which state of the model."""
+        """Their clusters."""
         self.state: tuple[Any, ...] | None = None
+        """Of the model, when it was last read."""
         self.next_id = 0
         self.first_size = 0
-        """Points in the tree when ids were last given afresh."""
+        """Points added or removed before ids were last given afresh."""
         self.events: list[Event] = []
 
-    def number(self, clusters: Labels) -> Labels:
-        """Ids for a clustering (0, 1, 2, ...) of at least the points of the one before."""
-        if self.labels is None:
-            return self.restart(clusters)
-        overlaps = _Overlaps(self.labels, clusters)
+    def number(self, points: Labels, clusters: Labels) -> Labels:
+        """Ids for a clustering (0, 1, 2, ...) of points, matched with the one before."""
+        if self.labels is None or self.points is None:
+            return self.restart(points, clusters, len(points))
+        overlaps = _Overlaps(self.points, self.labels, points, clusters)
         ids = overlaps.inherited_ids(self.next_id)
         self.next_id = max(self.next_id, int(ids.max()) + 1)
         self.events += overlaps.events(ids)
-        self.labels = ids[clusters]
+        self.points, self.labels = points, ids[clusters]
         return self.labels
 
-    def restart(self, clusters: Labels) -> Labels:
+    def restart(self, points: Labels, clusters: Labels, size: int) -> Labels:
         """Ids as they come: what was read before is forgotten."""
-        self.labels = clusters
+        self.points, self.labels = points, clusters
         self.next_id = int(clusters.max()) + 1
-        self.first_size = len(clusters)
+        self.first_size = size
         self.events = []
         return self.labels
 
     def stored(self) -> dict[str, Any]:
-        """Everything but the labels, as JSON can hold it."""
+        """Everything but labels and events, as JSON can hold it."""
         return {
             "state": self.state,
             "next_id": self.next_id,
             "first_size": self.first_size,
         }
 
-    def stored_events(self) -> list[str]:
-        """One JSON text an event: there can be very many."""
-        return [json.dumps(event) for event in self.events]
+    def columns(self) -> dict[str, Any]:
+        """Labels and events; an event is a JSON text, because there can be very many."""
+        columns: dict[str, Any] = {"events": [json.dumps(event) for event in self.events]}
+        if self.labels is not None:
+            columns |= {"points": self.points, "clusters": self.labels}
+        return columns
 
     @classmethod
-    def restored(
-        cls, stored: dict[str, Any], events: list[str], labels: Labels | None, n_points: int
-    ) -> Self:
+    def restored(cls, stored: dict[str, Any], columns: dict[str, Any]) -> Self:
         """The tracker that was stored; ValueError if something about it is wrong."""
         tracker = cls()
-        tracker.labels = labels
         tracker.state = None if stored["state"] is None else tuple(stored["state"])
         tracker.next_id, tracker.first_size = int(stored["next_id"]), int(stored["first_size"])
         tracker.events = [
             Event(str(kind), tuple(before), tuple(after), int(points), int(size))
-            for kind, before, after, points, size in map(json.loads, events)
+            for kind, before, after, points, size in map(json.loads, columns["events"])
         ]
-        size = None if tracker.state is None else tracker.state[0]
-        if (None if labels is None else labels.shape) != (None if size is None else (size,)):
+        if "clusters" not in columns:
+            return tracker
+        labels = np.asarray(columns["clusters"])
+        points = np.asarray(columns.get("points", np.arange(len(labels))))
+        if labels.dtype != np.int64 or points.dtype != np.int64 or len(labels) != len(points):
             raise ValueError("labels for another number of points")
-        if labels is not None and (
-            len(labels) > n_points
-            or labels.dtype != np.int64
-            or labels.max(initial=0) >= tracker.next_id
-            or labels.min(initial=0) < 0
-        ):
+        if (np.diff(points) <= 0).any() or points.min(initial=0) < 0:
+            raise ValueError("labels of points that are not in order")
+        if labels.max(initial=0) >= tracker.next_id or labels.min(initial=0) < 0:
             raise ValueError("labels that were never given")
+        tracker.points, tracker.labels = points, labels
         return tracker
 
 
 class _Overlaps:
     """How many points each old cluster shares with each new one."""
 
-    def __init__(self, old: Labels, new: Labels) -> None:
-        self.old_ids, of_old = np.unique(old, return_inverse=True)
-        self.old_sizes = np.bincount(of_old)
-        self.new_sizes = np.bincount(new)
-        self.earlier = np.bincount(new[: len(old)], minlength=len(self.new_sizes))
-        pairs, self.shared = np.unique(
-            of_old * len(self.new_sizes) + new[: len(old)], return_counts=True
+    def __init__(
+        self, old_points: Labels, old: Labels, new_points: Labels, new: Labels
+    ) -> None:
+        _, in_old, in_new = np.intersect1d(
+            old_points, new_points, assume_unique=True, return_indices=True
         )
+        self.old_ids, of_old = np.unique(old, return_inverse=True)
+        self.all_old_sizes = np.bincount(of_old)
+        of_old, of_new = of_old[in_old], new[in_new]
+        # Points that were removed since say nothing about where a cluster went.
+        self.old_sizes = np.bincount(of_old, minlength=len(self.old_ids))
+        self.new_sizes = np.bincount(new)
+        self.earlier = np.bincount(of_new, minlength=len(self.new_sizes))
+        pairs, self.shared = np.unique(of_old * len(self.new_sizes) + of_new, return_counts=True)
         self.of_old, self.of_new = np.divmod(pairs, len(self.new_sizes))
 
     def inherited_ids(self, next_id: int) -> Labels:
@@ -139,7 +149,7 @@ class _Overlaps:
             out_of[int(self.of_old[place])].append(int(self.of_new[place]))
 
         def event(kind: str, before: list[int], after: list[int]) -> Event:
-            points = self.new_sizes[after] if after else self.old_sizes[before]
+            points = self.new_sizes[after] if after else self.all_old_sizes[before]
             return Event(
                 kind,
                 tuple(sorted(self.old_ids[before].tolist())),

@@ -1,5 +1,7 @@
 """ClusterTree: owns the arrays, checks what comes in, calls the kernels."""
 
+import contextlib
+import dataclasses
 import itertools
 import threading
 from collections.abc import Iterator
@@ -12,36 +14,27 @@ from numpy.typing import ArrayLike, NDArray
 from . import _arrays
 from ._kernels import modes
 from ._kernels.nearest import points_of_leaves
-from ._kernels.schema import (
-    MAX_LEAVES,
-    MAX_POINTS,
-    NEAR,
-    AStar,
-    Beam,
-    Prepared,
-    Revised,
-    Scratch,
-    Tree,
-)
-from ._validate import as_choice, as_count, as_rows, chunks
+from ._kernels.schema import MAX_POINTS, NEAR, WORK, Scratch, Tree
+from ._locks import FairLock
+from ._validate import as_count, as_points, as_rows, chunks
 from .checks import check_collapsed, check_tree
-from .errors import CorruptFileError, InvariantError
 from .exporting import ExportableTree
-from .files.trees import TreeFile, read_tree, user_columns, write_tree
+from .files.trees import StoredTree, load_tree, save_tree
 from .refining import Refinement
-from .search import batch
+from .search.interface import Part
+from .search.making import make_search
 from .search.threads import count_jobs
+from .settings import FIXED, RULES, Settings, takes_settings
 
-_ROWS_AT_ONCE = 256
-"""Rows handed to one kernel call: Ctrl-C is heard between calls."""
+ROWS_AT_ONCE = 256
+"""Rows handed to one kernel call: Ctrl-C is heard, and readers have their turn, in between."""
 
+LARGEST_ROWS = 4096
+LARGEST_VALUES = 2**23
+"""Rows searched together, and values in them."""
 
-_FORMAT = 2
+_FORMAT = 3
 """Of pickles: changes with the arrays, which kernels trust."""
-
-_SETTINGS = (
-    "linkage", "graft", "masking", "balance", "search", "beam_width", "max_leaves", "n_jobs",
-)  # fmt: skip
 
 
 class ClusterTree(ExportableTree):
@@ -54,11 +47,12 @@ class ClusterTree(ExportableTree):
     ----------
     n_features : int
         Number of columns of the data.
-    linkage : {"box", "average", "ward"}
-        What decides about rotations. "box" is the paper: bounding boxes, with `masking` and
-        `balance`. The others go by each node's count, mean and scatter: at every node on the way
-        up, of three subtrees that meet there the closest two are kept together. "average", with
-        grafts, makes the purest trees; "ward" is the classical sum of squares.
+    linkage : {"average", "ward", "box"}
+        What decides about rotations. "box" is the published algorithm: bounding boxes, with
+        `masking` and `balance`. The others go by each node's count, mean and scatter: at every
+        node on the path to the root, of three subtrees that meet there the closest two are kept
+        together. "average", with grafts, makes the purest trees; "ward" is the classical sum of
+        squares.
     graft : int
         With a linkage: for so many nearest neighbours of a new point, look whether subtrees
         around it and around them should be together, wherever in the tree they are. 0 for none.
@@ -80,18 +74,25 @@ class ClusterTree(ExportableTree):
         Collapsed mode (PERCH-C, with "beam" PERCH-BC): whenever there are more leaves, the two
         sibling leaves closest to each other become one, which keeps its points' ids and their
         bounding box, but not their features. Memory is then bounded, ids aside.
+    metric : {"euclidean", "cosine"}
+        "cosine" normalises rows first; rows of zeros are then an error.
     n_jobs : int, optional
-        Threads for searching batches: None is 1, -1 all cores. The tree is always the same.
+        Threads for searching batches: None is 1, -1 all cores. The tree is always the same. The
+        only setting that can be changed later.
 
     Notes
     -----
+    Points have ids: 0, 1, 2, ... by arrival, never used again. Arrays with one entry per point
+    follow the ids in ascending order, which `ids` gives.
+
     Features are kept as float32, whatever comes in. Rows that are equal as float32 share a
     leaf (with "beam", as far as it finds it; in collapsed mode, as long as it is not collapsed).
     Of several nearest leaves, the one with the smallest id is chosen; of overlapping boxes, the
     tighter one. Differences below about 1e-19 vanish when squared: rescale such data.
 
-    Any number of threads may use one tree: their calls are carried out one after the other.
-    While a kernel runs, the GIL is released, so other Python threads go on.
+    Any number of threads may use one tree. Changes are made one after the other; what only reads
+    has its turn between the parts of a long insert, and sees the points inserted so far. While
+    a kernel runs, the GIL is released, so other Python threads go on.
 
     Examples
     --------
@@ -109,69 +110,42 @@ class ClusterTree(ExportableTree):
     array([[1, 0]])
     """
 
-    def __init__(
-        self,
-        n_features: int,
-        *,
-        linkage: str = "box",
-        graft: int = 5,
-        masking: str | None = "published",
-        balance: str | None = "size",
-        search: str = "auto",
-        beam_width: int = 120,
-        max_leaves: int | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
+    @takes_settings
+    def __init__(self, n_features: int, **settings: Any) -> None:
         self.n_features = as_count("n_features", n_features)
-        self.linkage = as_choice("linkage", linkage, modes.LINKAGES)
-        self.graft = as_count("graft", graft, least=0, most=1000)
-        self.masking = as_choice("masking", masking, modes.MASKINGS)
-        self.balance = as_choice("balance", balance, modes.BALANCES)
-        self.search = as_choice("search", search, ("auto", "astar", "scan", "beam"))
-        self.beam_width = as_count("beam_width", beam_width, most=MAX_POINTS)
-        self.max_leaves = (
-            None if max_leaves is None else as_count("max_leaves", max_leaves, most=MAX_POINTS)
+        self.settings = Settings.of(settings)
+        tree = _arrays.empty_tree(
+            self.n_features, self.settings.max_leaves, with_moments=self.settings.has_linkage
         )
-        if masking == "exact" and max_leaves is not None:
-            raise ValueError(
-                "masking='exact' needs the features of all points, which collapsing drops: "
-                "leave out max_leaves, or choose another masking"
-            )
-        if linkage != "box" and (masking, balance) != ("published", "size"):
-            raise ValueError(
-                f"masking and balance are rules about boxes: leave them out with "
-                f"linkage={linkage!r}, or choose linkage='box'"
-            )
-        self.n_jobs = n_jobs
-        self._tree = _arrays.empty_tree(
-            self.n_features, self.max_leaves, with_moments=linkage != "box"
-        )
-        self._start()
+        self._own(tree, {})
 
-    def _start(self) -> None:
-        """What is not part of the tree itself: a copy or a pickle makes its own."""
+    def _own(self, tree: Tree, work: dict[str, int]) -> None:
+        """Take over a tree's arrays, and make what is not part of the tree itself."""
+        self._storage = _arrays.Storage(tree)
+        self._done = _arrays.make_work()
+        self._done[:] = [work.get(name, 0) for name in WORK]
+        self._upkeep = _arrays.make_upkeep(tree, self._done)
+        self._search = make_search(self.settings)
+        self._search.n_jobs = count_jobs(self.settings.n_jobs)
+        self._writing, self._lock = threading.RLock(), FairLock()
         self._forget()
-        self._scratch = Scratch(self._make_search(self._tree), _arrays.make_queue(self._tree))
-        self._lock = threading.RLock()
 
-    @property
-    def lock(self) -> threading.RLock:
-        """Held while something works on the tree; hold it to do several things in one go."""
-        return self._lock
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep other threads from the tree, to do several things in one go.
+
+        >>> tree = ClusterTree(1)
+        >>> with tree.lock():
+        ...     ids = tree.insert([[0.0], [1.0]])
+        ...     labels = tree.cut(2)
+        """
+        with self._writing, self._lock:
+            yield
 
     @property
     def _rules(self) -> modes.Rules:
-        return modes.Rules(self.linkage, self.graft > 0, self.masking, self.balance)
-
-    @property
-    def _k(self) -> int:
-        """How many neighbours an insert asks for."""
-        return 1 if self.linkage == "box" else max(1, self.graft)
-
-    def _make_search(self, tree: Tree) -> AStar | Beam:
-        if self.search == "beam":
-            return _arrays.make_beam(self.beam_width, self._k)
-        return _arrays.make_astar(tree, self._k)
+        own = self.settings
+        return modes.Rules(own.linkage, own.graft > 0, own.masking, own.balance)
 
     # Growing
 
@@ -196,60 +170,52 @@ class ClusterTree(ExportableTree):
         ------
         ValueError
             If anything about X is wrong. The tree is then unchanged.
-        KeyboardInterrupt
-            On Ctrl-C. The tree then holds the first rows of X; the message says how many.
+        KeyboardInterrupt, MemoryError
+            The tree then holds the first rows of X, and is whole; the message says how many.
         """
-        rows = as_rows(X, self.n_features)
-        with self._lock:
-            start = self.n_points
+        rows = as_rows(X, self.n_features, cosine=self._is_cosine)
+        return self.insert_checked(rows, verbose=verbose)
+
+    @property
+    def _is_cosine(self) -> bool:
+        return self.settings.metric == "cosine"
+
+    def insert_checked(self, rows: NDArray[Any], *, verbose: bool = False) -> NDArray[np.int64]:
+        """Insert rows that were checked by `as_rows` already: for callers within the package."""
+        with self._writing:
+            start = self.next_id
             if start + len(rows) > MAX_POINTS:
                 raise ValueError(f"a tree holds at most {MAX_POINTS:,} points")
-            self._make_room(len(rows))
             try:
-                self._insert_rows(rows, verbose)
-            except KeyboardInterrupt:
-                done = self.n_points - start
-                raise KeyboardInterrupt(
-                    f"{done:,} of {len(rows):,} rows were inserted, and the tree is whole; "
+                with self._lock:
+                    self._forget()  # views of arrays that are about to grow
+                    self._storage.make_room(len(rows))
+                with _progress(len(rows), verbose) as bar:
+                    for first, stop in chunks(rows, LARGEST_ROWS, LARGEST_VALUES):
+                        batch = as_points(rows[first:stop], cosine=self._is_cosine)
+                        for part in self._search.parts(self._tree, batch, self._done):
+                            self._insert_part(part)
+                            bar.update(len(part.rows))
+            except (KeyboardInterrupt, MemoryError) as error:
+                done = self.next_id - start
+                why = "" if isinstance(error, KeyboardInterrupt) else f"out of memory ({error}): "
+                raise type(error)(
+                    f"{why}{done:,} of {len(rows):,} rows were inserted, and the tree is whole; "
                     f"insert(X[{done}:]) goes on"
                 ) from None
-            return np.arange(start, self.n_points)
+            return np.arange(start, self.next_id)
 
-    def _make_room(self, n_more: int) -> None:
-        larger = _arrays.with_room(self._tree, n_more)
-        # Working memory first: wherever this is interrupted, it is large enough.
-        if not _arrays.suits(self._scratch.search, larger):
-            self._scratch = self._scratch._replace(search=self._make_search(larger))
-        self._tree = larger
-
-    def _insert_rows(self, rows: NDArray[Any], verbose: bool) -> None:
-        self._forget()
-        with _progress(len(rows), verbose) as bar:
-            for start, stop in chunks(rows, batch.LARGEST_ROWS, batch.LARGEST_VALUES):
-                for part, search in self._searched_parts(_as_float32(rows[start:stop])):
-                    self._insert_part(part, search)
-                    bar.update(len(part))
-
-    def _searched_parts(
-        self, rows: NDArray[np.float32]
-    ) -> Iterator[tuple[NDArray[np.float32], str | Prepared | Revised]]:
-        """Rows in parts, each with the search to use in the tree, or with its neighbours."""
-        n_jobs = count_jobs(self.n_jobs)
-        if self.search == "beam":
-            yield rows, "beam"
-        elif self.max_leaves is not None:
-            yield from batch.collapsed_parts(self._tree, rows, self.search, self._k, n_jobs)
-        else:
-            yield from batch.prepared_parts(self._tree, rows, self.search, self._k, n_jobs)
-
-    def _insert_part(self, rows: NDArray[np.float32], search: str | Prepared | Revised) -> None:
-        scratch = self._scratch
-        if isinstance(search, Prepared | Revised):
-            scratch = scratch._replace(search=search)
-            search = "prepared" if isinstance(search, Prepared) else "revised"
-        insert = modes.insert_kernel(self._rules, search, self.max_leaves is not None)
-        for start in range(0, len(rows), _ROWS_AT_ONCE):
-            insert(self._tree, scratch, rows[start : start + _ROWS_AT_ONCE])
+    def _insert_part(self, part: Part) -> None:
+        """Insert rows whose search is settled; readers have their turn between kernel calls."""
+        finder = part.finder
+        insert = modes.insert_kernel(
+            self._rules, finder.search, finder.record, self.settings.collapses
+        )
+        scratch, first = Scratch(finder.memory, self._upkeep), self.next_id
+        for start in range(0, len(part.rows), ROWS_AT_ONCE):
+            with self._lock:
+                insert(self._tree, scratch, part.rows[start : start + ROWS_AT_ONCE])
+        self._search.added(self._tree, range(first, self.next_id))
 
     def refine(
         self,
@@ -290,15 +256,17 @@ class ClusterTree(ExportableTree):
 
         Examples
         --------
+        Sorted points mislead an online tree; passes bring together what belongs together.
+
         >>> import numpy as np
         >>> from perchtree import ClusterTree
-        >>> tree = ClusterTree(2, linkage="average")
-        >>> ids = tree.insert(np.random.default_rng(0).random((500, 2)))
-        >>> grafts = tree.refine(passes=2)
-        >>> len(grafts) <= 2
-        True
+        >>> tree = ClusterTree(2)
+        >>> ids = tree.insert(np.sort(np.random.default_rng(0).random((500, 2)), axis=0))
+        >>> first, *later = tree.refine(passes=50)
+        >>> first > 0, later[-1]
+        (True, 0)
         """
-        if self.linkage == "box":
+        if not self.settings.has_linkage:
             raise ValueError(
                 "refine needs a tree with a linkage: make it with linkage='average' or 'ward'"
             )
@@ -306,14 +274,12 @@ class ClusterTree(ExportableTree):
         neighbors = as_count("neighbors", neighbors, most=1000)
         if time_limit is not None and not time_limit > 0:
             raise ValueError(f"time_limit must be positive, got {time_limit}")
-        with self._lock:
+        with self._writing:
             if self.n_leaves < 3:
                 return [0]
-            self._forget()
-            _, _, graft = modes.linkage_kernels(self._rules, self.max_leaves is not None)
-            search = "auto" if self.search == "beam" else self.search
+            _, _, graft = modes.linkage_kernels(self._rules, self.settings.collapses)
             refinement = Refinement(
-                self._tree, self._scratch.queue, graft, search, neighbors, count_jobs(self.n_jobs)
+                self._tree, self._upkeep, graft, self._search, neighbors, self._lock
             )
             grafts: list[int] = []
             try:
@@ -335,7 +301,8 @@ class ClusterTree(ExportableTree):
 
         Copies count as points of their own; at the same distance the smaller id comes first.
         In collapsed mode a point is as near as the box of its leaf, and of several boxes at the
-        same distance the tighter one comes first.
+        same distance the tighter one comes first. With the metric "cosine", distances are those
+        between normalised rows.
 
         Parameters
         ----------
@@ -347,38 +314,30 @@ class ClusterTree(ExportableTree):
         ids : int64 array of shape (n_rows, k)
         distances : float32 array of shape (n_rows, k)
         """
-        rows = as_rows(X, self.n_features)
+        rows = as_rows(X, self.n_features, cosine=self._is_cosine)
         k = as_count("k", k)
-        with self._lock:
-            if k > self.n_points:
-                raise ValueError(f"k = {k} neighbours asked of {self.n_points} points")
-            ids = np.empty((len(rows), k), np.int64)
-            squared = np.empty((len(rows), k, 2), np.float32)
-            tree = self._tree._replace(counts=self._tree.counts.copy())  # work not counted
-            for start, stop in chunks(rows, batch.LARGEST_ROWS, batch.LARGEST_VALUES):
-                distances, leaves = batch.nearest_leaves(
-                    tree, _as_float32(rows[start:stop]), self.search,
-                    min(k, self.n_leaves), count_jobs(self.n_jobs),
-                )  # fmt: skip
-                points_of_leaves(tree, leaves, distances, ids[start:stop], squared[start:stop])
+        ids = np.empty((len(rows), k), np.int64)
+        squared = np.empty((len(rows), k, 2), np.float32)
+        for start, stop in chunks(rows, LARGEST_ROWS, LARGEST_VALUES):
+            batch = as_points(rows[start:stop], cosine=self._is_cosine)
+            with self._lock:
+                if k > self.n_points:
+                    raise ValueError(f"k = {k} neighbours asked of {self.n_points} points")
+                found = self._search.nearest(
+                    self._tree, batch, min(k, self.n_leaves), _arrays.make_work()
+                )
+                points_of_leaves(
+                    self._tree, found.leaves, found.distances, ids[start:stop], squared[start:stop]
+                )
         return ids, np.sqrt(squared[:, :, NEAR])
 
     # Files
 
-    def save(
-        self, path: str | Path, *, keys: Any = None, labels: Any = None, texts: Any = None
-    ) -> None:
+    def save(self, path: str | Path) -> None:
         """Save the tree to one file, from which `load` makes the same tree.
 
         It is written aside and put in place when whole: a crash or a full disk leaves the old
-        file as it was.
-
-        Parameters
-        ----------
-        path : path
-        keys, labels, texts : sequences of n_points, optional
-            Your own ids of the points, their classes, what they are: kept in the file, for
-            `read_columns`.
+        file as it was. `Collection` also keeps keys, texts and classes.
 
         Examples
         --------
@@ -392,9 +351,8 @@ class ClusterTree(ExportableTree):
         ...     ClusterTree.load(path).n_points
         3
         """
-        with self._lock:
-            columns = user_columns(self.n_points, keys=keys, labels=labels, texts=texts)
-            write_tree(path, {"kind": "tree", "settings": self._settings()}, self._tree, columns)
+        with self._writing:
+            save_tree(path, self.stored(), {})
 
     @classmethod
     def load(cls, path: str | Path, *, mmap: bool = False) -> Self:
@@ -403,10 +361,10 @@ class ClusterTree(ExportableTree):
         Parameters
         ----------
         path : path
-            A file of a tree, or of an estimator: then its tree is loaded.
+            A file of a tree, a collection or an estimator: then its tree is loaded.
         mmap : bool
-            Open a large tree at once: only the header and all sizes are verified, and features
-            are read when they are needed. `check_file` verifies the rest.
+            Open a large tree quickly: its structure is verified, but features are only mapped, and
+            read when they are needed. `check_file` verifies the rest.
 
         Raises
         ------
@@ -414,32 +372,20 @@ class ClusterTree(ExportableTree):
             If the file is damaged; the message says which part. Without `mmap` every bit is
             compared with a checksum and every invariant of the tree is checked.
         """
-        return cls._from_file(path, read_tree(path, mmap=mmap), verify=not mmap)
+        stored, _ = load_tree(path, mmap=mmap)
+        return cls.from_stored(stored)
+
+    def stored(self) -> StoredTree:
+        """What is kept of the tree. The arrays are not copied: hold `_writing` while they are used."""
+        work = dict(zip(WORK, self._done.tolist(), strict=True))
+        return StoredTree(self.settings, self._tree, work)
 
     @classmethod
-    def _from_file(cls, path: str | Path, file: TreeFile, *, verify: bool) -> Self:
-        try:
-            settings = dict(file.meta["settings"])
-            if settings["n_features"] != file.tree.points.shape[1]:
-                raise ValueError
-            tree = cls(**settings)
-            if _arrays.has_moments(tree._tree) != _arrays.has_moments(file.tree):
-                raise ValueError
-            if tree._tree.counts[MAX_LEAVES] != file.tree.counts[MAX_LEAVES]:
-                raise ValueError
-        except (KeyError, TypeError, ValueError, MemoryError):
-            raise CorruptFileError(f"{path} has settings that do not fit its tree") from None
-        tree._tree = file.tree
-        tree._start()
-        if verify:
-            try:
-                tree.check()
-            except InvariantError as error:
-                raise CorruptFileError(f"{path} holds a broken tree: {error}") from None
+    def from_stored(cls, stored: StoredTree) -> Self:
+        tree = cls.__new__(cls)
+        tree.n_features, tree.settings = stored.tree.points.shape[1], stored.settings
+        tree._own(stored.tree, stored.work)
         return tree
-
-    def _settings(self) -> dict[str, Any]:
-        return {name: vars(self)[name] for name in ("n_features", *_SETTINGS)}
 
     def estimate_memory(self, n_points: int) -> int:
         """About how many bytes the tree will take with so many points in all.
@@ -454,16 +400,15 @@ class ClusterTree(ExportableTree):
         """Verify every invariant; raise InvariantError, which names the node, if one fails."""
         with self._lock:
             check_tree(self._tree)
-            if self.max_leaves is not None:
+            if self.settings.collapses:
                 key, _, _ = modes.collapse_kernels(self._rules)
-                check_collapsed(self._tree, self._scratch.queue, key)
+                check_collapsed(self._tree, self._upkeep.queue, key)
 
     def copy(self) -> Self:
         """An independent copy."""
-        with self._lock:
-            twin = type(self).__new__(type(self))
-            twin.__setstate__(self.__getstate__())
-            return twin
+        twin = type(self).__new__(type(self))
+        twin.__setstate__(self.__getstate__())
+        return twin
 
     __copy__ = copy
 
@@ -471,44 +416,49 @@ class ClusterTree(ExportableTree):
         return self.copy()
 
     def __getstate__(self) -> dict[str, Any]:
-        with self._lock:
-            return self._settings() | {"_tree": _arrays.copied(self._tree), "_format": _FORMAT}
+        with self._writing:
+            stored = self.stored()
+            return {
+                "format": _FORMAT,
+                "settings": stored.settings.as_dict(),
+                "tree": _arrays.copied(stored.tree),
+                "work": stored.work,
+            }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        if state.pop("_format", None) != _FORMAT:
+        if state.get("format") != _FORMAT:
             raise ValueError("this tree was pickled by another version of perchtree")
         # What comes out of a pickle or a shared memory map may be read-only.
-        arrays = (np.require(array, requirements=["C", "W"]) for array in state.pop("_tree"))
-        vars(self).update(state, _tree=Tree(*arrays))
-        self._start()
+        arrays = (np.require(array, requirements=["C", "W"]) for array in state["tree"])
+        self.settings, tree = Settings(**state["settings"]), Tree(*arrays)
+        self.n_features = tree.points.shape[1]
+        self._own(tree, state["work"])
+
+    def __getattr__(self, name: str) -> Any:
+        """Settings can be read as attributes: `tree.linkage`."""
+        if name in RULES and "settings" in vars(self):
+            return getattr(self.settings, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in ("n_features", *_SETTINGS) and name in vars(self) and name != "n_jobs":
+        made = "_storage" in vars(self)
+        if made and name in ("n_features", "settings", *FIXED):
             raise AttributeError(f"{name} is fixed when a tree is made: make another one")
         if name == "n_jobs":
-            count_jobs(value)
-            value = None if value is None else int(value)
+            changed = dataclasses.replace(self.settings, n_jobs=value)
+            self._search.n_jobs = count_jobs(changed.n_jobs)
+            name, value = "settings", changed
         super().__setattr__(name, value)
 
     def __len__(self) -> int:
         return self.n_points
 
     def __repr__(self) -> str:
-        defaults: dict[str, Any] = ClusterTree.__init__.__kwdefaults__ or {}
-        settings = "".join(
-            f", {name}={vars(self)[name]!r}"
-            for name in _SETTINGS
-            if vars(self)[name] != defaults[name]
-        )
+        settings = "".join(f", {n}={value!r}" for n, value in self.settings.unusual().items())
         return (
             f"<ClusterTree(n_features={self.n_features}{settings}): "
             f"{self.n_points:,} points in {self.n_leaves:,} leaves>"
         )
-
-
-def _as_float32(rows: NDArray[Any]) -> NDArray[np.float32]:
-    """A writable, contiguous float32 copy: the one kind of array that kernels are compiled for."""
-    return np.array(rows, dtype=np.float32, order="C")
 
 
 def _progress(total: int, verbose: bool) -> Any:
@@ -520,8 +470,9 @@ def _progress(total: int, verbose: bool) -> Any:
 
 
 def check_file(path: str | Path) -> None:
-    """Verify a file of a tree or an estimator in full: checksums, sizes, every invariant.
+    """Verify a file of a tree, a collection or an estimator in full.
 
-    Raises CorruptFileError, which says which part is damaged.
+    Checksums, sizes and every invariant are checked. Raises CorruptFileError, which says which
+    part is damaged.
     """
-    ClusterTree.load(path)
+    load_tree(path)

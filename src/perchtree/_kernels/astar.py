@@ -37,10 +37,10 @@ def astar(tree: Tree, work: AStar, x: Floats) -> None:
 
 @kernel
 def limited_astar(tree: Tree, work: AStar, x: Floats, limit: int) -> bool:
-    """The same, given up once `limit` distances are computed. Whether it came to its end."""
+    """A* search that gives up once `limit` distances are computed; whether it came to its end."""
     found = work.found
     clear(found, INFINITY)
-    root = tree.counts[ROOT]
+    root = tree.state[ROOT]
     near = min_to_box(tree, x, root)
     distances, expansions, waiting, ended = 1, 0, 0, True
     if is_leaf(tree, root):
@@ -64,6 +64,6 @@ def limited_astar(tree: Tree, work: AStar, x: Floats, limit: int) -> bool:
             elif near <= loosen(found.distances[last, NEAR], x.shape[0]):
                 waiting = push(work.keys, work.nodes, waiting, near, child)
                 prefetch_children(tree, child)
-    tree.counts[DISTANCES] += distances
-    tree.counts[EXPANSIONS] += expansions
+    work.done[DISTANCES] += distances
+    work.done[EXPANSIONS] += expansions
     return ended

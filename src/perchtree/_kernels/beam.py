@@ -13,8 +13,8 @@ from .schema import (
     DISTANCES,
     EXPANSIONS,
     LEFT,
-    N_POINTS,
     NEAR,
+    NEXT_ID,
     NODE,
     NONE,
     RIGHT,
@@ -46,7 +46,7 @@ def sweep(tree: Tree, work: Beam, x: Floats, bound: np.float32) -> None:
     width = work.nodes.shape[1] // 2
     distances, expansions = 1, 0
     side = 0
-    count = visit(tree, work, x, tree.counts[ROOT], side, 0)
+    count = visit(tree, work, x, tree.state[ROOT], side, 0)
     while count > 0:
         below = 0
         for _ in range(min(count, width)):
@@ -58,8 +58,8 @@ def sweep(tree: Tree, work: Beam, x: Floats, bound: np.float32) -> None:
             expansions += 1
         side = 1 - side
         count = below
-    tree.counts[DISTANCES] += distances
-    tree.counts[EXPANSIONS] += expansions
+    work.done[DISTANCES] += distances
+    work.done[EXPANSIONS] += expansions
 
 
 @kernel
@@ -74,7 +74,7 @@ def beam(tree: Tree, work: Beam, x: Floats) -> None:
     the nearest leaf that A* has met bounds the beam, unless the beam meets none as near.
     """
     width = work.nodes.shape[1] // 2
-    first = AStar(work.keys[0].view(np.float32), work.nodes[0], work.found)
+    first = AStar(work.keys[0].view(np.float32), work.nodes[0], work.found, work.done)
     if limited_astar(tree, first, x, 2 * width + 1):
         return
     last = work.found.leaves.shape[0] - 1
@@ -95,15 +95,15 @@ def is_sampled(point_id: int) -> bool:
 
 @kernel
 def beam_with_sample(tree: Tree, work: Beam, x: Floats) -> None:
-    """The same, and for a sample of inserts, look at every leaf: was the nearest one found?"""
+    """A beam search that, for a sample of inserts, looks at every leaf: was the nearest found?"""
     beam(tree, work, x)
-    if not is_sampled(tree.counts[N_POINTS]):
+    if not is_sampled(tree.state[NEXT_ID]):
         return
     nearest = INFINITY
-    root = tree.counts[ROOT]
+    root = tree.state[ROOT]
     leaf = first_leaf(tree, root)
     while leaf != NONE:
         nearest = min(nearest, min_to_box(tree, x, leaf))
         leaf = next_leaf(tree, leaf, root)
-    tree.counts[BEAM_CHECKED] += 1
-    tree.counts[BEAM_FOUND] += work.found.distances[0, NEAR] == nearest
+    work.done[BEAM_CHECKED] += 1
+    work.done[BEAM_FOUND] += work.found.distances[0, NEAR] == nearest

@@ -19,7 +19,7 @@ from .schema import (
     Found,
     Tree,
 )
-from .walk import is_leaf
+from .walk import box_node, is_leaf, point_node
 
 STRIDE = 64
 """Features summed before asking whether a leaf is out of the question."""
@@ -39,8 +39,8 @@ def exceeds(x: Floats, lower: Floats, upper: Floats, bound: float) -> bool:
 
 @kernel
 def offer_some_leaf(tree: Tree, found: Found, x: Floats) -> int:
-    """Begin with the leaf at the end of a greedy way down: a bound to measure others by."""
-    node = tree.counts[ROOT]
+    """Begin with the leaf at the end of a greedy descent: a bound to measure others by."""
+    node = tree.state[ROOT]
     while not is_leaf(tree, node):
         left, right = tree.nodes[node, LEFT], tree.nodes[node, RIGHT]
         node = left if min_to_box(tree, x, left) <= min_to_box(tree, x, right) else right
@@ -56,21 +56,22 @@ def scan_leaves(tree: Tree, work: AStar, x: Floats) -> None:
     known = offer_some_leaf(tree, found, x)
     computed = 0
     last = found.distances.shape[0] - 1
-    for row in range(tree.counts[POINT_ROWS]):
-        if tree.nodes[2 * row, SIZE] == 0 or 2 * row == known:
+    for row in range(tree.state[POINT_ROWS]):
+        leaf = point_node(row)
+        if tree.nodes[leaf, SIZE] == 0 or leaf == known:
             continue
         bound = loosen(found.distances[last, NEAR], x.shape[0])
         point = tree.points[row]
         if not exceeds(x, point, point, bound):
-            offer_leaf(tree, found, x, 2 * row, min_to_box(tree, x, 2 * row))
+            offer_leaf(tree, found, x, leaf, min_to_box(tree, x, leaf))
             computed += 1
-    for row in range(tree.counts[BOX_ROWS]):
-        leaf = 2 * row + 1
+    for row in range(tree.state[BOX_ROWS]):
+        leaf = box_node(row)
         if tree.nodes[leaf, LEFT] != NONE or tree.nodes[leaf, SIZE] == 0 or leaf == known:
             continue
         bound = loosen(found.distances[last, NEAR], x.shape[0])
         if not exceeds(x, tree.boxes[row, 0], tree.boxes[row, 1], bound):
             offer_leaf(tree, found, x, leaf, min_to_box(tree, x, leaf))
             computed += 1
-    tree.counts[DISTANCES] += computed
-    tree.counts[SCANNED] += 1
+    work.done[DISTANCES] += computed
+    work.done[SCANNED] += 1

@@ -18,11 +18,13 @@ from .schema import (
     NEXT,
     NONE,
     PARENT,
+    PREVIOUS,
     RIGHT,
     ROOT,
     SIZE,
     Queue,
     Tree,
+    Upkeep,
 )
 from .walk import is_leaf, is_point, next_node, row_of
 
@@ -76,6 +78,7 @@ def collapse(tree: Tree, node: int) -> int:
         early, late = late, early
     first, last = tree.nodes[early, FIRST], tree.nodes[late, LAST]
     tree.ids[tree.nodes[early, LAST], NEXT] = tree.nodes[late, FIRST]
+    tree.ids[tree.nodes[late, FIRST], PREVIOUS] = tree.nodes[early, LAST]
     size = tree.nodes[node, SIZE]
 
     free_node(tree, smaller)
@@ -85,8 +88,7 @@ def collapse(tree: Tree, node: int) -> int:
     tree.nodes[stays, SIZE] = size
     tree.nodes[stays, FIRST] = first
     tree.nodes[stays, LAST] = last
-    tree.counts[N_LEAVES] -= 1
-    tree.counts[COLLAPSES] += 1
+    tree.state[N_LEAVES] -= 1
     return stays
 
 
@@ -119,14 +121,14 @@ def note_change(tree: Tree, queue: Queue, node: int) -> None:
 def fill_queue(tree: Tree, queue: Queue) -> None:
     """Queue every collapsible node."""
     queue.count[0] = 0
-    root = tree.counts[ROOT]
+    root = tree.state[ROOT]
     node = root
     while node != NONE:
         note_change(tree, queue, node)
         node = next_node(tree, node, root)
 
 
-def collapse_surplus(tree: Tree, queue: Queue) -> int:
+def collapse_surplus(tree: Tree, upkeep: Upkeep) -> int:
     """TryCollapse of Algorithm 1: if there is a leaf too many, collapse the tightest pair.
 
     An entry of the queue holds if its node is still collapsible and still has that key, or if the
@@ -134,8 +136,8 @@ def collapse_surplus(tree: Tree, queue: Queue) -> int:
     in its turn. The leaf that was made is returned, or NONE: an insert adds one leaf at most,
     so there is only one.
     """
-    leaf = NONE
-    while tree.counts[N_LEAVES] > tree.counts[MAX_LEAVES]:
+    leaf, queue = NONE, upkeep.queue
+    while tree.state[N_LEAVES] > tree.state[MAX_LEAVES]:
         is_fresh = queue.count[0] <= 0
         if is_fresh:
             fill_queue(tree, queue)
@@ -143,5 +145,6 @@ def collapse_surplus(tree: Tree, queue: Queue) -> int:
         queue.count[0] = pop(queue.keys, queue.nodes, queue.count[0])
         if is_fresh or (is_collapsible(tree, node) and collapse_key(tree, node) == key):
             leaf = collapse(tree, node)
+            upkeep.done[COLLAPSES] += 1
             note_change(tree, queue, tree.nodes[leaf, PARENT])
     return leaf

@@ -33,7 +33,7 @@ def find_copy(tree: Tree, x: Floats, nearest: int) -> int:
     """
     if equals_point(tree, nearest, x):
         return nearest
-    root = tree.counts[ROOT]
+    root = tree.state[ROOT]
     node = root
     while node != NONE:
         if is_leaf(tree, node):
@@ -49,4 +49,4 @@ def find_copy(tree: Tree, x: Floats, nearest: int) -> int:
 @entry_point
 def holds_copy(tree: Tree, x: Floats) -> bool:
     """Whether some leaf's point equals x."""
-    return find_copy(tree, x, tree.counts[ROOT]) != NONE
+    return find_copy(tree, x, tree.state[ROOT]) != NONE

@@ -4,6 +4,7 @@ import numpy as np
 
 from .distances import INFINITY, max_to_box
 from .jit import kernel
+from .order import precedes
 from .schema import BY_ID, FAR, FIRST, NEAR, NODE, NONE, Floats, Found, Tree
 from .walk import is_point
 
@@ -15,7 +16,7 @@ _SMALLEST = np.finfo(np.float32).tiny
 def loosen(bound: np.float32, n_features: int) -> np.float32:
     """A little more than `bound`.
 
-    Sums of the same numbers in another order differ by a few roundings a term; a search that
+    Sums of the same numbers in another order differ by a few roundings per term; a search that
     prunes above this never loses a tie.
     """
     return bound * (np.float32(1) + _ROUNDING * np.float32(n_features)) + _SMALLEST
@@ -32,15 +33,12 @@ def clear(found: Found, bound: np.float32) -> None:
 
 
 @kernel
-def is_nearer(found: Found, rank: int, near: np.float32, far: np.float32, first: int) -> bool:
-    """The order of leaves: d-, then d+ (the tighter box wins), then the smallest id."""
-    if found.leaves[rank, NODE] == NONE:
-        return True
-    if near != found.distances[rank, NEAR]:
-        return bool(near < found.distances[rank, NEAR])
-    if far != found.distances[rank, FAR]:
-        return bool(far < found.distances[rank, FAR])
-    return bool(first < found.leaves[rank, BY_ID])
+def belongs_before(found: Found, rank: int, near: np.float32, far: np.float32, first: int) -> bool:
+    """Whether a leaf with this smallest id comes before the one at `rank`."""
+    return precedes(
+        near, far, first,
+        found.distances[rank, NEAR], found.distances[rank, FAR], found.leaves[rank, BY_ID],
+    )  # fmt: skip
 
 
 @kernel
@@ -51,9 +49,9 @@ def offer_leaf(tree: Tree, found: Found, x: Floats, leaf: int, near: np.float32)
         return
     far = near if is_point(leaf) else max_to_box(tree, x, leaf)
     first = tree.nodes[leaf, FIRST]
-    if not is_nearer(found, rank, near, far, first):
+    if not belongs_before(found, rank, near, far, first):
         return
-    while rank > 0 and is_nearer(found, rank - 1, near, far, first):
+    while rank > 0 and belongs_before(found, rank - 1, near, far, first):
         found.distances[rank, NEAR] = found.distances[rank - 1, NEAR]
         found.distances[rank, FAR] = found.distances[rank - 1, FAR]
         found.leaves[rank, BY_ID] = found.leaves[rank - 1, BY_ID]

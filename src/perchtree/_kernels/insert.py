@@ -9,7 +9,6 @@ from .jit import kernel
 from .links import join_leaf, make_leaf, split
 from .schema import (
     FAR,
-    N_POINTS,
     NODE,
     NONE,
     PARENT,
@@ -19,20 +18,21 @@ from .schema import (
     Queue,
     Scratch,
     Tree,
+    Upkeep,
 )
 from .walk import first_leaf
 
 # Bound by `specialise`.
 search: Callable[[Tree, Any, Floats], None]
-repair: Callable[[Tree, Queue, Found, int], None]
-settle_copy: Callable[[Tree, Queue, int], None]
+repair: Callable[[Tree, Upkeep, Found, int], None]
+settle_copy: Callable[[Tree, Upkeep, int], None]
 note_change: Callable[[Tree, Queue, int], None]
-collapse_surplus: Callable[[Tree, Queue], int]
+collapse_surplus: Callable[[Tree, Upkeep], int]
 record: Callable[[Any, int, int], None]
 
 
 @kernel
-def no_collapse(tree: Tree, queue: Queue) -> int:
+def no_collapse(tree: Tree, upkeep: Upkeep) -> int:
     """Without a bound on the leaves, nothing is collapsed."""
     return NONE
 
@@ -52,22 +52,22 @@ def copy_of(tree: Tree, found: Found, x: Floats) -> int:
 
 def insert_rows(tree: Tree, scratch: Scratch, rows: Floats) -> None:
     """Insert rows in order. There must be room for them."""
-    queue, found = scratch.queue, scratch.search.found
+    upkeep, found = scratch.upkeep, scratch.search.found
     for row in range(rows.shape[0]):
         x = rows[row]
-        if tree.counts[N_POINTS] == 0:
-            tree.counts[ROOT] = make_leaf(tree, x)
+        if tree.state[ROOT] == NONE:
+            tree.state[ROOT] = make_leaf(tree, x)
             continue
         search(tree, scratch.search, x)
         copy = copy_of(tree, found, x)
         if copy != NONE:
             join_leaf(tree, copy)
-            settle_copy(tree, queue, copy)
+            settle_copy(tree, upkeep, copy)
             continue
         nearest = found.leaves[0, NODE]
         if nearest == NONE:  # all distances are infinite: anywhere is as good
-            nearest = first_leaf(tree, tree.counts[ROOT])
+            nearest = first_leaf(tree, tree.state[ROOT])
         new_leaf = split(tree, nearest, x)
-        repair(tree, queue, found, new_leaf)
-        note_change(tree, queue, tree.nodes[new_leaf, PARENT])
-        record(scratch.search, new_leaf, collapse_surplus(tree, queue))
+        repair(tree, upkeep, found, new_leaf)
+        note_change(tree, upkeep.queue, tree.nodes[new_leaf, PARENT])
+        record(scratch.search, new_leaf, collapse_surplus(tree, upkeep))

@@ -1,4 +1,4 @@
-"""Rotations by linkage: nearest-neighbour interchanges on the way to the root, and grafts.
+"""Rotations by linkage: nearest-neighbour interchanges on the path to the root, and grafts.
 
 Where three subtrees meet, the two with the smallest linkage belong together. Interchanges see only
 what is near in the tree; grafts bring together what is near in space, as GRINCH does (Monath
@@ -13,6 +13,7 @@ from .schema import (
     GRAFTS,
     INTERCHANGES,
     LEFT,
+    LINKAGE_CHECKS,
     NODE,
     NONE,
     PARENT,
@@ -21,6 +22,7 @@ from .schema import (
     Ints,
     Queue,
     Tree,
+    Upkeep,
 )
 from .walk import lowest_common, sibling_of
 
@@ -48,24 +50,25 @@ WORTH_A_GRAFT = 0.9799
 """The same for grafts: with less to gain there were three times as many and no purer trees."""
 
 
-def interchange_once(tree: Tree, queue: Queue, node: int) -> bool:
+def interchange_once(tree: Tree, upkeep: Upkeep, node: int) -> bool:
     """Of the children of `node` and its sibling, make the closest two siblings; whether they
     were not."""
     left, right = tree.nodes[node, LEFT], tree.nodes[node, RIGHT]
     aunt = sibling_of(tree, node)
     enough = CLOSER * stored_linkage(tree, node)
     to_left, to_right = linkage(tree, left, aunt), linkage(tree, right, aunt)
+    upkeep.done[LINKAGE_CHECKS] += 2
     if min(to_left, to_right) >= enough:
         return False
     rotate(tree, left if to_left < CLOSER * to_right else right)
     fit_moments(tree, node)
-    note_change(tree, queue, node)
-    tree.counts[INTERCHANGES] += 1
+    note_change(tree, upkeep.queue, node)
+    upkeep.done[INTERCHANGES] += 1
     return True
 
 
-def interchange_up(tree: Tree, queue: Queue, node: int, patience: int) -> None:
-    """Interchange at `node` and its ancestors, whose moments are made to fit on the way.
+def interchange_up(tree: Tree, upkeep: Upkeep, node: int, patience: int) -> None:
+    """Interchange at `node` and its ancestors, whose moments are made to fit as it climbs.
 
     It ends at the root, or after `patience` levels without an interchange.
     """
@@ -74,11 +77,11 @@ def interchange_up(tree: Tree, queue: Queue, node: int, patience: int) -> None:
         fit_moments(tree, node)
         if tree.nodes[node, PARENT] == NONE:
             return
-        quiet = 0 if interchange_once(tree, queue, node) else quiet + 1
+        quiet = 0 if interchange_once(tree, upkeep, node) else quiet + 1
         node = tree.nodes[node, PARENT]
 
 
-def join(tree: Tree, queue: Queue, a: int, b: int, top: int) -> tuple[int, int]:
+def join(tree: Tree, upkeep: Upkeep, a: int, b: int, top: int) -> tuple[int, int]:
     """Graft two nodes together, `top` being the lowest above both.
 
     Returns their parent, and the sibling that one of them has left behind.
@@ -91,6 +94,7 @@ def join(tree: Tree, queue: Queue, a: int, b: int, top: int) -> tuple[int, int]:
         mover, stays = a, b
     elif tree.nodes[a, PARENT] != top:
         at_a = linkage_of_union(tree, a, b, sibling_of(tree, a))
+        upkeep.done[LINKAGE_CHECKS] += 2
         if linkage_of_union(tree, a, b, sibling_of(tree, b)) < CLOSER * at_a:
             mover, stays = a, b
     left_behind = sibling_of(tree, mover)
@@ -98,18 +102,18 @@ def join(tree: Tree, queue: Queue, a: int, b: int, top: int) -> tuple[int, int]:
     place, parent = tree.nodes[left_behind, PARENT], tree.nodes[mover, PARENT]
     fit_moments_up(tree, place, top)
     fit_moments_up(tree, parent, top)
-    note_change(tree, queue, place)
-    note_change(tree, queue, parent)
-    interchange_up(tree, queue, place, PATIENCE)
-    interchange_up(tree, queue, parent, PATIENCE)
-    tree.counts[GRAFTS] += 1
+    note_change(tree, upkeep.queue, place)
+    note_change(tree, upkeep.queue, parent)
+    interchange_up(tree, upkeep, place, PATIENCE)
+    interchange_up(tree, upkeep, parent, PATIENCE)
+    upkeep.done[GRAFTS] += 1
     return parent, left_behind
 
 
-def graft_along(tree: Tree, queue: Queue, leaf: int, neighbour: int, most: int) -> int:
-    """Look for grafts on the ways up from two leaves to where they meet; how many were made.
+def graft_along(tree: Tree, upkeep: Upkeep, leaf: int, neighbour: int, most: int) -> int:
+    """Look for grafts on the paths from two leaves to where they meet; how many were made.
 
-    The ways are climbed in step, by the linkages that their nodes have with their siblings: so two
+    The paths are climbed in step, by the linkages that their nodes have with their siblings: so two
     nodes are compared if both would exist at the same time in agglomerative clustering. They
     are grafted if they are closer to each other than each is to its sibling.
     """
@@ -121,8 +125,9 @@ def graft_along(tree: Tree, queue: Queue, leaf: int, neighbour: int, most: int) 
         if above_a == top and above_b == top:
             break
         own_a, own_b = stored_linkage(tree, above_a), stored_linkage(tree, above_b)
+        upkeep.done[LINKAGE_CHECKS] += 1
         if linkage(tree, a, b) < WORTH_A_GRAFT * min(own_a, own_b):
-            a, b = join(tree, queue, a, b, top)
+            a, b = join(tree, upkeep, a, b, top)
             top = lowest_common(tree, a, b)
             made += 1
         elif above_b == top or (above_a != top and CLOSER * own_a <= own_b):
@@ -132,34 +137,34 @@ def graft_along(tree: Tree, queue: Queue, leaf: int, neighbour: int, most: int) 
     return made
 
 
-def repair_linkage(tree: Tree, queue: Queue, found: Found, new_leaf: int) -> None:
-    """Interchange all the way up from a new leaf."""
-    interchange_up(tree, queue, tree.nodes[new_leaf, PARENT], TO_THE_ROOT)
+def repair_linkage(tree: Tree, upkeep: Upkeep, found: Found, new_leaf: int) -> None:
+    """Interchange on the whole path from a new leaf to the root."""
+    interchange_up(tree, upkeep, tree.nodes[new_leaf, PARENT], TO_THE_ROOT)
 
 
-def repair_and_graft(tree: Tree, queue: Queue, found: Found, new_leaf: int) -> None:
-    """The same; then look for grafts between the new leaf and its nearest neighbours."""
-    repair_linkage(tree, queue, found, new_leaf)
+def repair_and_graft(tree: Tree, upkeep: Upkeep, found: Found, new_leaf: int) -> None:
+    """Interchange up to the root, then look for grafts to the new leaf's nearest neighbours."""
+    repair_linkage(tree, upkeep, found, new_leaf)
     made = 0
     for rank in range(found.leaves.shape[0]):
         neighbour = found.leaves[rank, NODE]
         if neighbour != NONE:
-            made += graft_along(tree, queue, new_leaf, neighbour, MOST_GRAFTS - made)
+            made += graft_along(tree, upkeep, new_leaf, neighbour, MOST_GRAFTS - made)
 
 
-def settle_copy(tree: Tree, queue: Queue, leaf: int) -> None:
+def settle_copy(tree: Tree, upkeep: Upkeep, leaf: int) -> None:
     """A leaf has got another copy of its point: means above it have moved."""
     parent = tree.nodes[leaf, PARENT]
     if parent != NONE:
         fit_moments_up(tree, parent, NONE)
-        note_change(tree, queue, parent)
+        note_change(tree, upkeep.queue, parent)
 
 
-def graft_rows(tree: Tree, queue: Queue, leaves: Ints, neighbours: Ints) -> None:
+def graft_rows(tree: Tree, upkeep: Upkeep, leaves: Ints, neighbours: Ints) -> None:
     """Graft leaves that are in the tree already to their neighbours (leaves, k)."""
     for row in range(leaves.shape[0]):
         made = 0
         for rank in range(neighbours.shape[1]):
             if neighbours[row, rank] != NONE:
                 most = MOST_GRAFTS - made
-                made += graft_along(tree, queue, leaves[row], neighbours[row, rank], most)
+                made += graft_along(tree, upkeep, leaves[row], neighbours[row, rank], most)

@@ -14,7 +14,7 @@ from .moments import (
     stored_linkage,
     ward_weight,
 )
-from .schema import LEFT, LINKAGE, LINKAGES, NONE, PARENT, RIGHT, SCATTER, SIZE, Tree
+from .schema import LEFT, LINKAGE, NONE, PARENT, RIGHT, SCATTER, SIZE, Tree
 from .walk import row_of
 
 # Bound by `specialise`: (squared gap between means, size, other size, scatter, other scatter).
@@ -41,7 +41,6 @@ def average(gap: float, size: float, other: float, scatter: float, other_scatter
 
 def linkage(tree: Tree, a: int, b: int) -> float:
     """The linkage between two nodes."""
-    tree.counts[LINKAGES] += 1
     return formula(
         squared_gap(tree, a, b),
         tree.nodes[a, SIZE],
@@ -63,7 +62,7 @@ def fit_moments(tree: Tree, node: int) -> None:
 
 
 def fit_moments_up(tree: Tree, node: int, top: int) -> None:
-    """The same for `node` and its ancestors, up to `top`; with NONE, to the root."""
+    """Fit the moments of `node` and its ancestors, up to `top`; with NONE, to the root."""
     while node != NONE:
         fit_moments(tree, node)
         if node == top:
@@ -73,7 +72,6 @@ def fit_moments_up(tree: Tree, node: int, top: int) -> None:
 
 def linkage_of_union(tree: Tree, a: int, b: int, other: int) -> float:
     """The linkage that the union of `a` and `b` would have with `other`."""
-    tree.counts[LINKAGES] += 1
     size, more = tree.nodes[a, SIZE], tree.nodes[b, SIZE]
     within = scatter(tree, a) + scatter(tree, b)
     within += ward_weight(size, more) * squared_gap(tree, a, b)

@@ -4,6 +4,7 @@ from .distances import lower_corner, upper_corner
 from .jit import kernel
 from .schema import (
     BOX_ROWS,
+    CHANGES,
     FIRST,
     FREE_BOX,
     FREE_POINT,
@@ -13,50 +14,73 @@ from .schema import (
     N_LEAVES,
     N_POINTS,
     NEXT,
+    NEXT_ID,
     NONE,
     PARENT,
     POINT_ROWS,
+    PREVIOUS,
     RIGHT,
     ROOT,
     SIZE,
     Floats,
     Tree,
 )
-from .walk import is_point, row_of, sibling_of
+from .walk import box_node, is_point, point_node, row_of, sibling_of
 
 
 @kernel
 def take_node(tree: Tree, free: int, rows: int) -> int:
     """A free node of a kind, which `free` and `rows` count: a freed one or the next new one."""
-    node = tree.counts[free]
+    node = tree.state[free]
     if node != NONE:
-        tree.counts[free] = tree.nodes[node, PARENT]
+        tree.state[free] = tree.nodes[node, PARENT]
         return node
-    row = tree.counts[rows]
-    tree.counts[rows] = row + 1
-    return 2 * row + (rows == BOX_ROWS)
+    row = tree.state[rows]
+    tree.state[rows] = row + 1
+    return box_node(row) if rows == BOX_ROWS else point_node(row)
+
+
+@kernel
+def erase_features(tree: Tree, node: int) -> None:
+    """Overwrite a node's row by zeros: what was removed must not be found in a file."""
+    row = row_of(node)
+    for j in range(tree.points.shape[1]):
+        if is_point(node):
+            tree.points[row, j] = 0
+        else:
+            tree.boxes[row, 0, j] = 0
+            tree.boxes[row, 1, j] = 0
+            if tree.moments.shape[0] > 0:
+                tree.means[row, j] = 0
+    if not is_point(node) and tree.moments.shape[0] > 0:
+        for part in range(tree.moments.shape[1]):
+            tree.moments[row, part] = 0
 
 
 @kernel
 def free_node(tree: Tree, node: int) -> None:
-    """Give back a node and its row of features."""
+    """Give back a node and its row of features, of which nothing stays."""
     free = FREE_POINT if is_point(node) else FREE_BOX
-    tree.nodes[node, PARENT] = tree.counts[free]
+    erase_features(tree, node)
+    tree.nodes[node, PARENT] = tree.state[free]
     tree.nodes[node, LEFT] = NONE
     tree.nodes[node, RIGHT] = NONE
     tree.nodes[node, SIZE] = 0
     tree.nodes[node, FIRST] = NONE
     tree.nodes[node, LAST] = NONE
-    tree.counts[free] = node
+    tree.state[free] = node
 
 
 @kernel
 def take_id(tree: Tree, leaf: int) -> int:
     """The next id, given to a leaf."""
-    point_id = tree.counts[N_POINTS]
-    tree.counts[N_POINTS] = point_id + 1
+    point_id = tree.state[NEXT_ID]
+    tree.state[NEXT_ID] = point_id + 1
+    tree.state[N_POINTS] += 1
+    tree.state[CHANGES] += 1
     tree.ids[point_id, LEAF] = leaf
     tree.ids[point_id, NEXT] = NONE
+    tree.ids[point_id, PREVIOUS] = NONE
     return point_id
 
 
@@ -74,7 +98,7 @@ def make_leaf(tree: Tree, x: Floats) -> int:
     tree.nodes[leaf, SIZE] = 1
     tree.nodes[leaf, FIRST] = point_id
     tree.nodes[leaf, LAST] = point_id
-    tree.counts[N_LEAVES] += 1
+    tree.state[N_LEAVES] += 1
     return leaf
 
 
@@ -83,6 +107,7 @@ def join_leaf(tree: Tree, leaf: int) -> None:
     """Give the next id to a leaf that has the same point: counts grow, nothing rotates."""
     point_id = take_id(tree, leaf)
     tree.ids[tree.nodes[leaf, LAST], NEXT] = point_id
+    tree.ids[point_id, PREVIOUS] = tree.nodes[leaf, LAST]
     tree.nodes[leaf, LAST] = point_id
     node = leaf
     while node != NONE:
@@ -95,7 +120,7 @@ def replace_child(tree: Tree, parent: int, child: int, by: int) -> None:
     """Put `by` where `child` was below `parent`; with parent NONE, at the root."""
     tree.nodes[by, PARENT] = parent
     if parent == NONE:
-        tree.counts[ROOT] = by
+        tree.state[ROOT] = by
     elif tree.nodes[parent, LEFT] == child:
         tree.nodes[parent, LEFT] = by
     else:
@@ -192,6 +217,7 @@ def graft(tree: Tree, node: int, other: int, top: int) -> None:
     Its parent comes along and is now the parent of both; the sibling takes the parent's place.
     `node` must not be a child of `top`.
     """
+    tree.state[CHANGES] += 1
     parent = tree.nodes[node, PARENT]
     grandparent = tree.nodes[parent, PARENT]
     replace_child(tree, grandparent, parent, sibling_of(tree, node))

@@ -5,9 +5,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from . import (
-    astar,
-    beam,
-    boxscan,
     collapse,
     distances,
     insert,
@@ -18,7 +15,16 @@ from . import (
     rules,
 )
 from .jit import entry_point, kernel, specialise
-from .schema import AStar, Floats, Ints, Queue, Scratch, Tree
+from .schema import AStar, Floats, Ints, Queue, Scratch, Tree, Upkeep
+
+Search = Callable[[Tree, Any, Floats], None]
+"""Finds the leaf for one row: in the current tree, or among answers found before."""
+
+Record = Callable[[Any, int, int], None]
+"""Told which leaf an insert has made, and which one collapsing has."""
+
+Grafts = Callable[[Tree, Upkeep, Ints, Ints], None]
+"""Grafts leaves to their neighbours: `interchange.graft_rows` of a linkage."""
 
 
 class Rules(NamedTuple):
@@ -44,21 +50,12 @@ MASKINGS = {
 BALANCES = {"size": rules.improves_size, "ratio": rules.improves_ratio, None: None}
 """Name -> condition 1 of section 4.1."""
 
-SEARCHES: dict[str, Callable[[Tree, Any, Floats], None]] = {
-    "astar": astar.astar,
-    "beam": beam.beam_with_sample,
-    "leaves": boxscan.scan_leaves,
-    "prepared": prepared.look_up,
-    "revised": prepared.revise,
-}
-"""How the leaf for one row is found: in the current tree, or looked up."""
-
 
 @functools.cache
 def insert_kernel(
-    by: Rules, search: str, collapsing: bool
+    by: Rules, search: Search, record: Record, collapsing: bool
 ) -> Callable[[Tree, Scratch, Floats], None]:
-    """Insert rows; only what this mode uses is compiled."""
+    """Insert rows, each beside the leaf that `search` finds; only what is used is compiled."""
     note_change: Any = rotate.ignore_change
     collapse_surplus: Any = insert.no_collapse
     if collapsing:
@@ -70,12 +67,12 @@ def insert_kernel(
     return entry_point(
         specialise(
             insert.insert_rows,
-            search=SEARCHES[search],
+            search=search,
             repair=repair,
             settle_copy=settle_copy,
             note_change=note_change,
             collapse_surplus=collapse_surplus,
-            record=prepared.record_leaves if search == "revised" else insert.no_record,
+            record=record,
         )
     )
 
@@ -106,7 +103,7 @@ def box_repair(by: Rules, note_change: Any) -> Any:
 
 
 @functools.cache
-def linkage_kernels(by: Rules, collapsing: bool) -> tuple[Any, Any, Any]:
+def linkage_kernels(by: Rules, collapsing: bool) -> tuple[Any, Any, Grafts]:
     """What repairs the tree after an insert, and after a copy; and the grafts of `refine`."""
     parts: dict[str, Any] = {"formula": LINKAGES[by.linkage], "note_change": rotate.ignore_change}
     if collapsing:
@@ -135,9 +132,9 @@ def linkage_kernels(by: Rules, collapsing: bool) -> tuple[Any, Any, Any]:
 
 
 @functools.cache
-def rows_kernel(search: str) -> Callable[[Tree, AStar, Floats, Floats, Ints], None]:
+def rows_kernel(search: Search) -> Callable[[Tree, AStar, Floats, Floats, Ints], None]:
     """Search for many rows in the tree as it stands."""
-    return entry_point(specialise(prepared.search_rows, search=SEARCHES[search]))
+    return entry_point(specialise(prepared.search_rows, search=search))
 
 
 @functools.cache
@@ -146,7 +143,7 @@ def collapse_kernels(
 ) -> tuple[
     Callable[[Tree, int], int],
     Callable[[Tree, Queue, int], None],
-    Callable[[Tree, Queue], int],
+    Callable[[Tree, Upkeep], int],
 ]:
     """The key of a collapsible node, how one is queued, and how surplus leaves are collapsed."""
     farthest = MASKINGS[by.masking][2] if by.linkage == "box" else linkages.sibling_linkage

@@ -1,6 +1,7 @@
 """Nearest points of many rows, from their nearest leaves."""
 
 from .jit import entry_point, kernel
+from .order import precedes
 from .schema import (
     FAR,
     FIRST,
@@ -17,17 +18,13 @@ from .walk import is_point
 
 
 @kernel
-def precedes(
+def belongs_at(
     near: float, far: float, point_id: int, distances: Floats, ids: Counts, place: int
 ) -> bool:
-    """The order of points: d- of the leaf, then d+, then id."""
-    if ids[place] == NONE:
-        return True
-    if near != distances[place, NEAR]:
-        return bool(near < distances[place, NEAR])
-    if far != distances[place, FAR]:
-        return bool(far < distances[place, FAR])
-    return bool(point_id < ids[place])
+    """Whether a point comes before the one at `place`."""
+    return precedes(
+        near, far, point_id, distances[place, NEAR], distances[place, FAR], ids[place]
+    )
 
 
 @kernel
@@ -38,9 +35,9 @@ def offer_points(
     last = ids.shape[0] - 1
     point_id = tree.nodes[leaf, FIRST]
     while point_id != NONE:
-        if precedes(near, far, point_id, distances, ids, last):
+        if belongs_at(near, far, point_id, distances, ids, last):
             place = last
-            while place > 0 and precedes(near, far, point_id, distances, ids, place - 1):
+            while place > 0 and belongs_at(near, far, point_id, distances, ids, place - 1):
                 ids[place] = ids[place - 1]
                 distances[place, NEAR] = distances[place - 1, NEAR]
                 distances[place, FAR] = distances[place - 1, FAR]

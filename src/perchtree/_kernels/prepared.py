@@ -39,7 +39,7 @@ def search_rows(tree: Tree, work: AStar, rows: Floats, distances: Floats, leaves
 
 @entry_point
 def probe_rows(tree: Tree, work: AStar, rows: Floats, limit: int) -> None:
-    """Search for each row, but give up after `limit` distances: `tree.counts` tells the work."""
+    """Search for each row, but give up after `limit` distances: `work.done` tells the work."""
     for row in range(rows.shape[0]):
         limited_astar(tree, work, rows[row], limit)
 

@@ -1,7 +1,7 @@
 """RotateRec (Algorithm 2): the walk towards the root that repairs the tree.
 
 The authors' program goes on past an unmasked leaf and stops at the first unmasked internal
-node; balance is checked all the way up. See ARCHITECTURE.md, "As published".
+node; balance is checked up to the root. See ARCHITECTURE.md, "As published".
 """
 
 from collections.abc import Callable
@@ -18,6 +18,7 @@ from .schema import (
     Found,
     Queue,
     Tree,
+    Upkeep,
 )
 from .walk import has_aunt, is_leaf, sibling_of
 
@@ -28,8 +29,8 @@ improves_balance: Rule
 may_overlap: Rule
 # Bound as well: told of every node that has other children than before.
 note_change: Callable[[Tree, Queue, int], None]
-repair_masking: Callable[[Tree, Queue, int], None]
-repair_balance: Callable[[Tree, Queue, int], None]
+repair_masking: Callable[[Tree, Upkeep, int], None]
+repair_balance: Callable[[Tree, Upkeep, int], None]
 
 
 @kernel
@@ -38,37 +39,37 @@ def ignore_change(tree: Tree, queue: Queue, node: int) -> None:
 
 
 @kernel
-def no_rotations(tree: Tree, queue: Queue, new_leaf: int) -> None:
+def no_rotations(tree: Tree, upkeep: Upkeep, new_leaf: int) -> None:
     """The greedy algorithm of section 3.2."""
 
 
 @kernel
-def ignore_copy(tree: Tree, queue: Queue, leaf: int) -> None:
+def ignore_copy(tree: Tree, upkeep: Upkeep, leaf: int) -> None:
     """A copy of a point does not change any box."""
 
 
-def repair_boxes(tree: Tree, queue: Queue, found: Found, new_leaf: int) -> None:
+def repair_boxes(tree: Tree, upkeep: Upkeep, found: Found, new_leaf: int) -> None:
     """Both kinds of rotations, one after the other."""
-    repair_masking(tree, queue, new_leaf)
-    repair_balance(tree, queue, new_leaf)
+    repair_masking(tree, upkeep, new_leaf)
+    repair_balance(tree, upkeep, new_leaf)
 
 
-def rotate_masked(tree: Tree, queue: Queue, new_leaf: int) -> None:
+def rotate_masked(tree: Tree, upkeep: Upkeep, new_leaf: int) -> None:
     """Masking rotations (section 3.3) from the new leaf's sibling upwards."""
     node = sibling_of(tree, new_leaf)
     while has_aunt(tree, node):
         parent = tree.nodes[node, PARENT]
-        tree.counts[MASKING_CHECKS] += 1
+        upkeep.done[MASKING_CHECKS] += 1
         if is_masked(tree, node, sibling_of(tree, node), sibling_of(tree, parent)):
             rotate(tree, node)
-            note_change(tree, queue, parent)
-            tree.counts[MASKING_ROTATIONS] += 1
+            note_change(tree, upkeep.queue, parent)
+            upkeep.done[MASKING_ROTATIONS] += 1
         elif not is_leaf(tree, node):
             return
         node = parent
 
 
-def rotate_balanced(tree: Tree, queue: Queue, new_leaf: int) -> None:
+def rotate_balanced(tree: Tree, upkeep: Upkeep, new_leaf: int) -> None:
     """Balance rotations (section 4.1) from the new leaf's present sibling to the root.
 
     At each level the smaller of two siblings is tried first, then the other.
@@ -81,13 +82,13 @@ def rotate_balanced(tree: Tree, queue: Queue, new_leaf: int) -> None:
         if tree.nodes[sibling, SIZE] < tree.nodes[node, SIZE]:
             node, sibling = sibling, node
         for _ in range(2):
-            tree.counts[BALANCE_CHECKS] += 1
+            upkeep.done[BALANCE_CHECKS] += 1
             if improves_balance(tree, node, sibling, aunt) and may_overlap(
                 tree, node, sibling, aunt
             ):
                 rotate(tree, node)
-                note_change(tree, queue, parent)
-                tree.counts[BALANCE_ROTATIONS] += 1
+                note_change(tree, upkeep.queue, parent)
+                upkeep.done[BALANCE_ROTATIONS] += 1
                 break
             node, sibling = sibling, node
         node = parent

@@ -4,9 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .distances import ZERO, point_distance
+from .distances import point_distance
 from .jit import entry_point, kernel
-from .schema import Counts, Doubles, Floats
+from .order import offer_point
+from .schema import NONE, Doubles, Floats, Ints
 
 
 class Block(NamedTuple):
@@ -16,14 +17,14 @@ class Block(NamedTuple):
     - `centred`: float32 (m, d), the same moved to the centre and scaled;
     - `halves`: float64 (m,), half their squared norms, less what rounding may have added;
     - `near`: float32 (m, k), squared distances; infinite where none is known;
-    - `ranks`: int64 (m, k), the places of those neighbours in the order of ids.
+    - `ids`: int32 (m, k), the ids of those neighbours; NONE likewise.
     """
 
     rows: Floats
     centred: Floats
     halves: Doubles
     near: Floats
-    ranks: Counts
+    ids: Ints
 
 
 @kernel
@@ -60,51 +61,53 @@ def threshold(block: Block, row: int, squared_scale: float) -> np.float32:
     return np.float32(0.5 * worst * squared_scale - block.halves[row] + 1e-30)
 
 
-@kernel
-def offer(near: Floats, ranks: Counts, distance: np.float32, rank: int) -> None:
-    """Take a neighbour among a query's best. At the same distance the earlier one stays first."""
-    place = near.shape[0] - 1
-    while place > 0 and distance < near[place - 1]:
-        near[place] = near[place - 1]
-        ranks[place] = ranks[place - 1]
-        place -= 1
-    near[place] = distance
-    ranks[place] = rank
+class Tile(NamedTuple):
+    """Points that queries are compared with.
+
+    - `points`: float32 (n, d), as they are;
+    - `halves`: float32 (n,), half their squared norms, centred and scaled;
+    - `ids`: int32 (n,), their ids; NONE for a row that holds no point.
+    """
+
+    points: Floats
+    halves: Floats
+    ids: Ints
 
 
 @entry_point
 def scan_tile(
-    block: Block,
-    products: Floats,
-    columns: Floats,
-    halves: Floats,
-    squared_scale: float,
-    first_rank: int,
-    diagonal: int,
+    block: Block, products: Floats, tile: Tile, squared_scale: float, diagonal: int
 ) -> int:
-    """Find what a tile of columns adds to each query's nearest; the distances computed.
+    """Find what a tile of points adds to each query's nearest; the distances computed.
 
-    Query i may look at columns below i + `diagonal`. A first pass over the products only counts
-    the columns that could matter: it is free of branches, and most often there are none. Those
+    Query i may look at points below i + `diagonal`. A first pass over the products only counts
+    the points that could matter: it is free of branches, and most often there are none. Those
     there are get their distance computed directly, so that the result is exact.
     """
     computed = 0
     last = block.near.shape[1] - 1
     for row in range(products.shape[0]):
         width = min(products.shape[1], row + diagonal)
-        if block.near[row, last] == ZERO:
-            continue  # copies: nothing is nearer, and of equals the first counts
         bound = threshold(block, row, squared_scale)
         close = np.int32(0)
         for column in range(width):
-            close += np.int32(halves[column] - products[row, column] <= bound)
+            close += np.int32(tile.halves[column] - products[row, column] <= bound)
         if close == 0:
             continue
-        for column in range(width):
-            if halves[column] - products[row, column] <= bound:
-                distance = point_distance(block.rows[row], columns[column])
+        for column in range(width - 1, -1, -1):  # the newest first, as tiles are
+            if tile.halves[column] - products[row, column] <= bound and tile.ids[column] != NONE:
+                distance = point_distance(block.rows[row], tile.points[column])
                 computed += 1
-                if distance < block.near[row, last]:
-                    offer(block.near[row], block.ranks[row], distance, first_rank + column)
+                if distance <= block.near[row, last]:
+                    offer_point(block.near[row], block.ids[row], distance, tile.ids[column])
                     bound = threshold(block, row, squared_scale)
     return computed
+
+
+@entry_point
+def merge_answers(near: Floats, ids: Ints, more_near: Floats, more_ids: Ints) -> None:
+    """Merge further neighbours of each row into its k best: all arrays are (rows, k)."""
+    for row in range(near.shape[0]):
+        for rank in range(more_ids.shape[1]):
+            if more_ids[row, rank] != NONE:
+                offer_point(near[row], ids[row], more_near[row, rank], more_ids[row, rank])

@@ -29,33 +29,26 @@ NODE_COLUMNS = 6
 # Columns of `Tree.ids`.
 LEAF = 0
 NEXT = 1
-ID_COLUMNS = 2
+PREVIOUS = 2
+ID_COLUMNS = 3
 
-# Entries of `Tree.counts`: the state of the tree ...
-ROOT = 0
-N_POINTS = 1
-N_LEAVES = 2
-MAX_LEAVES = 3
-POINT_ROWS = 4
-BOX_ROWS = 5
-FREE_POINT = 6
-FREE_BOX = 7
-# ... and the work done so far.
-DISTANCES = 8
-EXPANSIONS = 9
-MASKING_CHECKS = 10
-MASKING_ROTATIONS = 11
-BALANCE_CHECKS = 12
-BALANCE_ROTATIONS = 13
-COLLAPSES = 14
-BEAM_CHECKED = 15
-BEAM_FOUND = 16
-PRODUCTS = 17
-SCANNED = 18
-LINKAGES = 19
-INTERCHANGES = 20
-GRAFTS = 21
-COUNTS = 22
+STATE = (
+    "root", "next_id", "n_points", "n_leaves", "changes", "max_leaves",
+    "point_rows", "box_rows", "free_point", "free_box",
+)  # fmt: skip
+"""Entries of `Tree.state`: what the tree is."""
+ROOT, NEXT_ID, N_POINTS, N_LEAVES, CHANGES = range(5)
+MAX_LEAVES, POINT_ROWS, BOX_ROWS, FREE_POINT, FREE_BOX = range(5, 10)
+
+WORK = (
+    "distances", "expansions", "masking_checks", "masking_rotations", "balance_checks",
+    "balance_rotations", "collapses", "beam_checked", "beam_found", "products", "scanned",
+    "linkages", "interchanges", "grafts",
+)  # fmt: skip
+"""Counters of work: what was done so far. They belong to whoever counts, not to the tree."""
+DISTANCES, EXPANSIONS, MASKING_CHECKS, MASKING_ROTATIONS, BALANCE_CHECKS = range(5)
+BALANCE_ROTATIONS, COLLAPSES, BEAM_CHECKED, BEAM_FOUND, PRODUCTS, SCANNED = range(5, 11)
+LINKAGE_CHECKS, INTERCHANGES, GRAFTS = range(11, 14)
 
 # Columns of `Tree.moments`.
 SCATTER = 0
@@ -76,7 +69,7 @@ class Tree(NamedTuple):
     for one point, row r of `points`; node 2r + 1 has a box, row r of `boxes`: an internal node
     or a collapsed leaf. So a search goes from a child's number straight to its features.
 
-    `nodes`: int32 (nodes, 6), one row a node, with the columns
+    `nodes`: int32 (nodes, 6), one row per node, with the columns
 
     - PARENT: the node above; NONE at the root.
     - LEFT, RIGHT: the children; NONE at a leaf. Their order breaks ties in a beam search.
@@ -98,17 +91,22 @@ class Tree(NamedTuple):
     - SCATTER: the sum of squared distances of the points below from their mean;
     - LINKAGE: between the two children.
 
-    `ids`: int32 (ids, 2), one row a point, with the columns
+    `ids`: int32 (ids, 3), one row per id ever given, with the columns
 
-    - LEAF: the leaf that holds the id.
-    - NEXT: the id after this one in its leaf's list; NONE at the end.
+    - LEAF: the leaf that holds the id; NONE if the point is not in the tree any more.
+    - NEXT, PREVIOUS: the ids after and before this one in its leaf's list; NONE at the ends.
 
-    `counts`: int64, the numbers that change with every insert, indexed by the constants above.
+    `state`: int64, the numbers that change with every insert, indexed by the constants above.
     They live in an array, so that a kernel leaves the tree whole wherever Python is interrupted.
-    POINT_ROWS and BOX_ROWS are the rows ever used, FREE_POINT and FREE_BOX the first free node
-    of each kind.
 
-    (Few arrays, because Numba passes each as seven or more arguments: with one array a column
+    - ROOT: the root's node; NONE in an empty tree.
+    - NEXT_ID: the id that the next point gets. Ids are never used again.
+    - N_POINTS, N_LEAVES: points and leaves in the tree.
+    - CHANGES: grows with every change; what was made from the tree holds while it stays.
+    - MAX_LEAVES: the bound of collapsed mode; NONE without it.
+    - POINT_ROWS, BOX_ROWS: rows ever used; FREE_POINT, FREE_BOX: first free node of each kind.
+
+    (Few arrays, because Numba passes each as seven or more arguments: with one array per column
     the same code ran at half the speed and took twice as long to compile.)
     """
 
@@ -118,7 +116,7 @@ class Tree(NamedTuple):
     means: Doubles
     moments: Doubles
     ids: Ints
-    counts: Counts
+    state: Counts
 
 
 class Found(NamedTuple):
@@ -133,7 +131,7 @@ class Found(NamedTuple):
 
 
 class AStar(NamedTuple):
-    """Working memory of an A* search: the frontier as a heap, and the result.
+    """Working memory of an A* search: the frontier as a heap, the result, and counters of work.
 
     The frontier holds disjoint internal nodes, so half as many as there are leaves suffice.
     """
@@ -141,10 +139,11 @@ class AStar(NamedTuple):
     keys: Floats
     nodes: Ints
     found: Found
+    done: Counts
 
 
 class Beam(NamedTuple):
-    """Working memory of a beam search: heaps of this level and the next, and the result.
+    """Working memory of a beam search: heaps of this level and the next, result and counters.
 
     - `keys`: int64 (2, 2 width), d- and, where that is equal, the order in which nodes were met;
     - `nodes`: int32 (2, 2 width).
@@ -153,6 +152,7 @@ class Beam(NamedTuple):
     keys: Counts
     nodes: Ints
     found: Found
+    done: Counts
 
 
 class Prepared(NamedTuple):
@@ -202,8 +202,15 @@ class Queue(NamedTuple):
     count: Counts
 
 
+class Upkeep(NamedTuple):
+    """What kernels that change the tree need beside it: the queue, and counters of their work."""
+
+    queue: Queue
+    done: Counts
+
+
 class Scratch(NamedTuple):
-    """What a kernel needs beside the tree."""
+    """What an insert needs beside the tree: the memory of its search, and that of its repairs."""
 
     search: AStar | Beam | Prepared | Revised
-    queue: Queue
+    upkeep: Upkeep

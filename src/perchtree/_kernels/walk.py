@@ -1,5 +1,6 @@
 """Moving around the tree. Nothing recurses and nothing needs a stack: chains may be N deep."""
 
+from . import numbering
 from .jit import kernel
 from .schema import (
     LEFT,
@@ -11,16 +12,10 @@ from .schema import (
 )
 
 
-@kernel
-def is_point(node: int) -> bool:
-    """Whether the node stands for one point (and its copies), not for a box."""
-    return node & 1 == 0
-
-
-@kernel
-def row_of(node: int) -> int:
-    """The node's row in `points` or `boxes`."""
-    return node >> 1
+is_point = kernel(numbering.is_point)
+row_of = kernel(numbering.row_of)
+point_node = kernel(numbering.point_node)
+box_node = kernel(numbering.box_node)
 
 
 @kernel

@@ -1,1 +1,1 @@
-"""Searches for a whole batch: which neighbours, found how, on how many threads."""
+"""Searches for nearest leaves: one interface, one module per search."""

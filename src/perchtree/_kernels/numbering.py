@@ -1,0 +1,26 @@
+"""What a node's number says: the only place that knows.
+
+Plain arithmetic on whole numbers or arrays of them; `walk` has the compiled versions.
+"""
+
+from typing import Any
+
+
+def is_point(node: Any) -> Any:
+    """Whether the node stands for one point (and its copies), not for a box."""
+    return node & 1 == 0
+
+
+def row_of(node: Any) -> Any:
+    """The node's row in `points` or `boxes`."""
+    return node >> 1
+
+
+def point_node(row: Any) -> Any:
+    """The node that stands for a row of `points`."""
+    return 2 * row
+
+
+def box_node(row: Any) -> Any:
+    """The node that has a row of `boxes`."""
+    return 2 * row + 1

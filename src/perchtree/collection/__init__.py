@@ -1,0 +1,5 @@
+"""Records with an identity, the tree they are in, and the file they are kept in."""
+
+from .collection import Collection
+
+__all__ = ["Collection"]

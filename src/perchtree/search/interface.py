@@ -1,0 +1,80 @@
+"""What every search offers: the leaves of rows about to be inserted, and nearest leaves."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._kernels.insert import no_record
+from .._kernels.modes import Record
+from .._kernels.modes import Search as Kernel
+from .._kernels.schema import NONE, AStar, Beam, Counts, Prepared, Revised, Tree
+
+Rows = NDArray[np.float32]
+
+SMALLEST = 32
+"""Fewer rows are not worth a search ahead: they are searched one by one, in the current tree."""
+
+
+class Finder(NamedTuple):
+    """How an insert finds the leaf of a row: a compiled function and its working memory."""
+
+    search: Kernel
+    memory: AStar | Beam | Prepared | Revised
+    record: Record = no_record
+
+
+class Part(NamedTuple):
+    """Rows to be inserted next, and how their leaves are found."""
+
+    rows: Rows
+    finder: Finder
+
+
+class Leaves(NamedTuple):
+    """The k nearest leaves of each row, nearest first.
+
+    - `distances`: float32 (rows, k, 2), `leaves`: int32 (rows, k, 2), both as in `Found`.
+    """
+
+    distances: NDArray[np.float32]
+    leaves: NDArray[np.int32]
+
+    @classmethod
+    def unknown(cls, n_rows: int, k: int) -> "Leaves":
+        """None found yet."""
+        return cls(
+            np.full((n_rows, k, 2), np.inf, np.float32), np.full((n_rows, k, 2), NONE, np.int32)
+        )
+
+
+class Search(ABC):
+    """Finds nearest leaves, and owns whatever state that needs.
+
+    A search reads the tree and never writes to it: the arrays may be shared by any number of
+    threads. Its work is counted in `done`, which belongs to the caller.
+    """
+
+    def __init__(self, k: int, n_jobs: int = 1) -> None:
+        self.k = k
+        """How many neighbours an insert asks for."""
+        self.n_jobs = n_jobs
+
+    @abstractmethod
+    def parts(self, tree: Tree, rows: Rows, done: Counts) -> Iterator[Part]:
+        """Split rows about to be inserted into parts, in order, each with its finder.
+
+        A part must be inserted before the next one is asked for.
+        """
+
+    @abstractmethod
+    def nearest(self, tree: Tree, rows: Rows, k: int, done: Counts) -> Leaves:
+        """Find the k nearest leaves of each row in the tree as it is, exactly."""
+
+    def added(self, tree: Tree, ids: range) -> None:  # noqa: B027
+        """Take notice of points that were inserted; for a search that keeps an index."""
+
+    def removed(self, tree: Tree, ids: NDArray[np.int64]) -> None:  # noqa: B027
+        """Take notice of points that were removed; for a search that keeps an index."""

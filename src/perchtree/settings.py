@@ -1,0 +1,158 @@
+"""Every setting of a tree, declared once: constructors, files, options and `repr` follow from it.
+
+Only the standard library is imported here, so that the command line can list its options quickly.
+"""
+
+import difflib
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, NamedTuple, Self, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+MAX_ROWS = 2**30
+"""The most points, leaves or nodes that any setting may ask for."""
+
+
+class Rule(NamedTuple):
+    """What a setting may be, and what the command line says of it."""
+
+    help: str
+    choices: tuple[str | None, ...] = ()
+    """The names it can have; without any it is a whole number."""
+    least: int | None = 1
+    most: int | None = MAX_ROWS
+    optional: bool = False
+    """Whether None stands for "not set"."""
+
+    def checked(self, name: str, value: Any) -> Any:
+        """The value, as a plain Python object; an error that says what it must be otherwise."""
+        from ._validate import as_choice, as_count
+
+        if self.choices:
+            return as_choice(name, value, self.choices)
+        if value is None and self.optional:
+            return None
+        return as_count(name, value, least=self.least, most=self.most)
+
+
+def _named(default: str, choices: tuple[str | None, ...], help: str) -> Any:
+    return field(default=default, metadata={"rule": Rule(help, choices)})
+
+
+def _number(default: int | None, help: str, **limits: Any) -> Any:
+    rule = Rule(help, optional=default is None, **limits)
+    return field(default=default, metadata={"rule": rule})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a tree; `ClusterTree` says what each means."""
+
+    linkage: str = _named(
+        "average",
+        ("average", "ward", "box"),
+        "What decides about rotations; box is the published algorithm.",
+    )
+    graft: int = _number(
+        5,
+        "Neighbours to whose subtrees a point may be grafted.",
+        least=0,
+        most=1000,
+    )
+    masking: str | None = _named(
+        "published", ("published", "interval", "exact", None), "The paper's masking rotations."
+    )
+    balance: str | None = _named(
+        "size", ("size", "ratio", None), "The paper's balance rotations."
+    )
+    search: str = _named(
+        "auto", ("auto", "astar", "scan", "beam"), "How the nearest leaf is found."
+    )
+    beam_width: int = _number(120, "Nodes that a beam search keeps at each level.")
+    max_leaves: int | None = _number(
+        None, "Collapsed mode: the most leaves; memory is bounded by them."
+    )
+    metric: str = _named(
+        "euclidean", ("euclidean", "cosine"), "cosine normalises rows first."
+    )
+    n_jobs: int | None = _number(
+        None, "Threads for searching; -1 for all cores.", least=None, most=None
+    )
+
+    def __post_init__(self) -> None:
+        for name, rule in RULES.items():
+            object.__setattr__(self, name, rule.checked(name, getattr(self, name)))
+        if self.n_jobs == 0:
+            raise ValueError("n_jobs must not be 0: give a number of threads, or -1 for all cores")
+        if self.masking == "exact" and self.max_leaves is not None:
+            raise ValueError(
+                "masking='exact' needs the features of all points, which collapsing drops: "
+                "leave out max_leaves, or choose another masking"
+            )
+        if self.linkage != "box" and (self.masking, self.balance) != ("published", "size"):
+            raise ValueError(
+                f"masking and balance are rules about boxes: leave them out with "
+                f"linkage={self.linkage!r}, or choose linkage='box'"
+            )
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Self:
+        """Settings by name; TypeError for a name that is none of them."""
+        for name in given:
+            if name not in RULES:
+                close = difflib.get_close_matches(name, RULES, 1)
+                hint = f": did you mean {close[0]!r}?" if close else ""
+                raise TypeError(f"there is no setting {name!r}{hint}")
+        return cls(**given)
+
+    @property
+    def collapses(self) -> bool:
+        """Whether the number of leaves is bounded (section 4.2)."""
+        return self.max_leaves is not None
+
+    @property
+    def has_linkage(self) -> bool:
+        """Whether nodes keep means and scatters, and rotations go by them."""
+        return self.linkage != "box"
+
+    @property
+    def neighbors(self) -> int:
+        """How many neighbours an insert asks for."""
+        return max(1, self.graft) if self.has_linkage else 1
+
+    def changed(self, **changes: Any) -> Self:
+        return replace(self, **changes)
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of them by name, as JSON can hold them."""
+        return {name: getattr(self, name) for name in RULES}
+
+    def unusual(self) -> dict[str, Any]:
+        """Those that differ from the defaults."""
+        return {
+            name: value for name, value in self.as_dict().items() if value != getattr(USUAL, name)
+        }
+
+
+RULES: dict[str, Rule] = {item.name: item.metadata["rule"] for item in fields(Settings)}
+"""Name -> rule, in the order of declaration."""
+
+USUAL = Settings()
+"""The defaults."""
+
+FIXED = tuple(name for name in RULES if name != "n_jobs")
+"""What cannot be changed once a tree is made."""
+
+
+def takes_settings(init: F) -> F:
+    """Show all settings in the signature of an `__init__` that takes `**settings`."""
+    signature = inspect.signature(init)
+    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    added = [
+        inspect.Parameter(item.name, inspect.Parameter.KEYWORD_ONLY, default=item.default)
+        for item in fields(Settings)
+    ]
+    init.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]
+    return init
