@@ -193,8 +193,8 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         except BaseException as error:
             if not reset or len(collection) == 0 or not isinstance(error, KeyboardInterrupt):
                 for name in _ABOUT_COLUMNS:
-                    vars(self).pop(name, None)
-                vars(self).update(before)
+                    self.__dict__.pop(name, None)
+                self.__dict__.update(before)
             else:
                 self._adopt(collection)
             raise

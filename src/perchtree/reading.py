@@ -187,7 +187,7 @@ class ReadableTree:
         return self.table.heights
 
     def leaf_of(self, ids: ArrayLike) -> NDArray[np.int64]:
-        """The number of the leaf that holds each point, given ids: the point's own, or a merge's."""
+        """The number of the leaf that holds each point, given the points' ids."""
         table = self.table
         return table.leaves[_positions(table, ids)]
 
@@ -351,7 +351,7 @@ def _positions(table: NodeTable, ids: ArrayLike) -> NDArray[np.int64]:
 
 
 def _as_number(number: Any, limit: int, kind: str) -> int:
-    number = as_count(kind, number, least=0)
-    if number >= limit:
-        raise ValueError(f"no {kind} {number}: they go from 0 to {limit - 1}")
-    return number
+    checked = as_count(kind, number, least=0)
+    if checked >= limit:
+        raise ValueError(f"no {kind} {checked}: they go from 0 to {limit - 1}")
+    return checked

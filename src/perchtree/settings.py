@@ -64,9 +64,7 @@ class Settings:
     masking: str | None = _named(
         "published", ("published", "interval", "exact", None), "The paper's masking rotations."
     )
-    balance: str | None = _named(
-        "size", ("size", "ratio", None), "The paper's balance rotations."
-    )
+    balance: str | None = _named("size", ("size", "ratio", None), "The paper's balance rotations.")
     search: str = _named(
         "auto", ("auto", "astar", "scan", "beam"), "How the nearest leaf is found."
     )
@@ -74,9 +72,7 @@ class Settings:
     max_leaves: int | None = _number(
         None, "Collapsed mode: the most leaves; memory is bounded by them."
     )
-    metric: str = _named(
-        "euclidean", ("euclidean", "cosine"), "cosine normalises rows first."
-    )
+    metric: str = _named("euclidean", ("euclidean", "cosine"), "cosine normalises rows first.")
     n_jobs: int | None = _number(
         None, "Threads for searching; -1 for all cores.", least=None, most=None
     )

@@ -101,9 +101,7 @@ class Tracker:
 class _Overlaps:
     """How many points each old cluster shares with each new one."""
 
-    def __init__(
-        self, old_points: Labels, old: Labels, new_points: Labels, new: Labels
-    ) -> None:
+    def __init__(self, old_points: Labels, old: Labels, new_points: Labels, new: Labels) -> None:
         _, in_old, in_new = np.intersect1d(
             old_points, new_points, assume_unique=True, return_indices=True
         )

@@ -19,7 +19,8 @@ from ._locks import FairLock
 from ._validate import as_count, as_points, as_rows, chunks
 from .checks import check_collapsed, check_tree
 from .exporting import ExportableTree
-from .files.trees import StoredTree, load_tree, save_tree
+from .files.contents import StoredTree
+from .files.trees import load_tree, save_tree
 from .refining import Refinement
 from .search.interface import Part
 from .search.making import make_search
@@ -376,7 +377,7 @@ class ClusterTree(ExportableTree):
         return cls.from_stored(stored)
 
     def stored(self) -> StoredTree:
-        """What is kept of the tree. The arrays are not copied: hold `_writing` while they are used."""
+        """What a file keeps. The arrays are not copied: nothing may change them meanwhile."""
         work = dict(zip(WORK, self._done.tolist(), strict=True))
         return StoredTree(self.settings, self._tree, work)
 

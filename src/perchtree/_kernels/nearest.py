@@ -22,9 +22,7 @@ def belongs_at(
     near: float, far: float, point_id: int, distances: Floats, ids: Counts, place: int
 ) -> bool:
     """Whether a point comes before the one at `place`."""
-    return precedes(
-        near, far, point_id, distances[place, NEAR], distances[place, FAR], ids[place]
-    )
+    return precedes(near, far, point_id, distances[place, NEAR], distances[place, FAR], ids[place])
 
 
 @kernel

@@ -11,7 +11,6 @@ from .schema import (
     Tree,
 )
 
-
 is_point = kernel(numbering.is_point)
 row_of = kernel(numbering.row_of)
 point_node = kernel(numbering.point_node)

@@ -55,7 +55,7 @@ def cut(
 ) -> None:
     """Write the cluster of every point of TREE: a table of ids and clusters.
 
-    With labels and texts, if the tree has them. Clusters are numbered by their first points.
+    With classes and texts, if the tree has them. Clusters are numbered by their first points.
 
     \b
     Examples:
@@ -64,19 +64,20 @@ def cut(
       perch cut people.perch --distance 0.3 -o -
     """
     from ..outputs import open_table
-    from .session import Session
+    from .opening import open_collection
 
     _check_table(output, force, [tree])
-    session = Session.open(tree)
-    clusters = _cut(session.model.tree_, n_clusters, distance, criterion)
-    table = session.table() | clusters
+    collection = open_collection(tree)
+    clusters = _cut(collection.tree, n_clusters, distance, criterion)
+    known = {"id": collection.keys, "class": collection.classes, "text": collection.texts}
+    table = {name: column for name, column in known.items() if column is not None} | clusters
     with open_table(output) as write:
-        for start in range(0, session.n_points, _ROWS_AT_ONCE):
+        for start in range(0, len(collection), _ROWS_AT_ONCE):
             stop = start + _ROWS_AT_ONCE
             write({name: column[start:stop] for name, column in table.items()})
     if not quiet:
         counts = ", ".join(f"{labels.max() + 1:,}" for labels in clusters.values())
-        say(f"{session.n_points:,} points in {counts} clusters; written to {output}")
+        say(f"{count(len(collection), 'point')} in {counts} clusters; written to {output}")
 
 
 def _check_table(output: str, force: bool, inputs: list[str]) -> None:
@@ -148,17 +149,17 @@ def predict(
 
     from ..inputs.batches import InputError
     from ..outputs import open_table
-    from .session import Session
+    from .opening import open_collection
 
     _check_table(output, force, [tree, input])
-    session = Session.open(tree, n_jobs)
-    source = reading.open(input, known_features=session.feature_names)
+    collection = open_collection(tree, n_jobs)
+    source = reading.open(input, known_features=collection.feature_names)
     wanted = () if n_clusters is None else (n_clusters,)
-    (clusters,) = _cut(session.model.tree_, wanted, distance, criterion).values()
+    (clusters,) = _cut(collection.tree, wanted, distance, criterion).values()
     n_rows, n_bad = 0, 0
     try:
         with open_table(output) as write:
-            for found, bad in _predicted(session, source, reading, clusters, max_distance):
+            for found, bad in _predicted(collection, source, reading, clusters, max_distance):
                 n_bad += bad
                 n_rows += len(found["id"]) if found else 0
                 if found:
@@ -174,19 +175,19 @@ def predict(
 
 
 def _predicted(
-    session: Any, source: Any, reading: Reading, clusters: Any, max_distance: float | None
+    collection: Any, source: Any, reading: Reading, clusters: Any, max_distance: float | None
 ) -> Iterator[tuple[dict[str, Any], int]]:
-    """Tables, a batch each, and how many bad rows were left out of it."""
+    """One table per batch, and how many bad rows were left out of it."""
     import numpy as np
 
+    from ..collection.intake import check_features, with_keys
     from ..inputs.batches import InputError
-    from .session import with_ids
 
-    ids, kind = session.ids, None
+    ids, keys, kind = collection.ids, collection.keys, None
     for batch in source.batches(reading.batch):
-        batch = batch.checked(cosine=session.model.metric == "cosine")
+        batch = batch.checked(cosine=collection.settings.metric == "cosine")
         if "keys" in batch.companions and len(batch.X):
-            batch = with_ids(batch, kind)
+            batch = with_keys(batch, kind)
             kind = type(batch.companions["keys"][0]) if len(batch.X) else kind
         if batch.bad and not reading.skip_bad:
             problem = batch.bad[0]
@@ -194,28 +195,25 @@ def _predicted(
         if len(batch.X) == 0:
             yield {}, len(batch.bad)
             continue
-        if batch.X.shape[1] != session.model.n_features_in_:
-            raise InputError(
-                f"rows have {batch.X.shape[1]} features, the tree has "
-                f"{session.model.n_features_in_}"
-            )
-        near, far = session.nearest(batch.X)
-        found = clusters[near]
+        check_features(collection, batch)
+        nearest, distances = collection.tree.nearest(batch.X)
+        places, far = np.searchsorted(ids, nearest[:, 0]), distances[:, 0]
+        found = clusters[places]
         if max_distance is not None:
             found = np.where(far > max_distance, -1, found)
         own = batch.companions.get("keys", batch.rows)
-        table = {"id": own, "cluster": found, "nearest": ids[near], "distance": far}
+        table = {"id": own, "cluster": found, "nearest": keys[places], "distance": far}
         yield table, len(batch.bad)
 
 
 @click.command(cls=Command)
 @TREE
 @click.option(
-    "--labels",
-    "labels_file",
+    "--classes",
+    "classes_file",
     metavar="FILE",
     help="Classes of all points, in their order (of a tree made with --shuffle: of the rows): a "
-    ".npy file, or text with one a line. [default: those in the tree]",
+    ".npy file, or text with one per line. [default: those in the tree]",
 )
 @click.option(
     "-k",
@@ -230,13 +228,13 @@ def _predicted(
     type=click.Choice(["drop", "singletons", "class"]),
     default="drop",
     show_default=True,
-    help="Points with an empty or negative label: left out; each a class of its own; a "
+    help="Points with an empty or negative class: left out; each a class of its own; a "
     "class like others.",
 )
 @JSON
 def score(
     tree: str,
-    labels_file: str | None,
+    classes_file: str | None,
     n_clusters: int | None,
     criterion: str,
     noise: str,
@@ -247,24 +245,24 @@ def score(
     from sklearn.metrics import adjusted_rand_score
 
     from ..metrics import dendrogram_purity, pairwise_scores
-    from .session import Session, read_labels
+    from .opening import open_collection
 
-    session = Session.open(tree)
-    labels: Any = session.labels if labels_file is None else read_labels(labels_file)
-    if labels is None:
-        raise ValueError(f"{tree} has no labels: give --labels, or fit with --label")
-    if len(labels) != session.n_points:
-        raise ValueError(f"{len(labels):,} labels for a tree of {session.n_points:,} points")
-    if labels_file is not None and session.has_keys:
-        labels = _by_row(labels, session.ids)
-    classes, kept = _as_classes(np.asarray(labels), noise)
+    collection = open_collection(tree)
+    given: Any = collection.classes if classes_file is None else _read_classes(classes_file)
+    if given is None:
+        raise ValueError(f"{tree} has no classes: give --classes, or fit with --class")
+    if len(given) != len(collection):
+        raise ValueError(f"{len(given):,} classes for a tree of {count(len(collection), 'point')}")
+    if classes_file is not None and collection.notes.get("keys_are_rows"):
+        given = np.asarray(given)[np.argsort(np.argsort(collection.keys))]
+    classes, kept = _as_classes(given, noise)
     if not kept.any():
-        raise ValueError("all labels are empty or negative: nothing to compare with")
+        raise ValueError("all classes are empty or negative: nothing to compare with")
     n_classes = len(np.unique(classes[kept]))
-    k = n_clusters or min(n_classes, session.model.tree_.n_leaves)
-    clusters = session.model.tree_.cut(k, criterion=criterion)
+    k = n_clusters or min(n_classes, collection.tree.n_leaves)
+    clusters = collection.tree.cut(k, criterion=criterion)
     pairs = pairwise_scores(classes[kept], clusters[kept])
-    purity = dendrogram_purity(session.model.tree_, np.where(kept, classes, -1), negative="drop")
+    purity = dendrogram_purity(collection.tree, np.where(kept, classes, -1), negative="drop")
     _show(
         {
             "points": int(kept.sum()),
@@ -280,20 +278,28 @@ def score(
     )
 
 
-def _by_row(labels: Any, ids: Any) -> Any:
-    """Labels of rows for a tree whose points go by their rows' numbers, as --shuffle makes it."""
+def _read_classes(path: str) -> Any:
+    """Classes from a `.npy` file, or one per line of a text file."""
+    from pathlib import Path
+
     import numpy as np
 
-    if ids.dtype.kind != "i" or not np.array_equal(np.sort(ids), np.arange(len(ids))):
-        return labels
-    return np.asarray(labels)[ids]
+    from ..inputs.batches import InputError
+    from ..inputs.lines import Lines
+
+    if not path.endswith(".npy"):
+        return [line.rstrip("\r\n") for line in Lines(Path(path))]
+    classes = np.load(path, allow_pickle=False)
+    if classes.ndim != 1:
+        raise InputError(f"{path}: expected a 1-d array of classes, got {classes.ndim}-d")
+    return classes
 
 
-def _as_classes(labels: Any, noise: str) -> tuple[Any, Any]:
-    """Classes as whole numbers, and which points count. An empty or negative label is noise."""
+def _as_classes(given: Any, noise: str) -> tuple[Any, Any]:
+    """Classes as whole numbers, and which points count. An empty or negative class is noise."""
     import numpy as np
 
-    names, classes = np.unique(labels, return_inverse=True)
+    names, classes = np.unique(["" if c is None else c for c in given], return_inverse=True)
     unknown = np.array([_is_noise(name) for name in names.tolist()], bool)[classes]
     if noise == "drop":
         return classes, ~unknown
@@ -303,9 +309,9 @@ def _as_classes(labels: Any, noise: str) -> tuple[Any, Any]:
     return classes, np.ones(len(classes), bool)
 
 
-def _is_noise(label: Any) -> bool:
+def _is_noise(name: Any) -> bool:
     try:
-        return label == "" or float(label) < 0
+        return name == "" or float(name) < 0
     except ValueError:
         return False
 
@@ -318,36 +324,34 @@ def info(tree: str, as_json: bool) -> None:
     from pathlib import Path
 
     from .modes import mode_name
-    from .session import Session
+    from .opening import open_collection
 
-    session = Session.open(tree)
-    model = session.model
-    grown = model.tree_
-    names = session.feature_names
-    suggested = [cut.n_clusters for cut in grown.suggest_cuts(5)]
+    collection = open_collection(tree)
+    grown, settings, names = collection.tree, collection.settings, collection.feature_names
+    boxes = not settings.has_linkage
     _show(
         {
             "file": tree,
             "bytes": Path(tree).stat().st_size,
-            "mode": mode_name(grown),
+            "mode": mode_name(settings),
             "points": grown.n_points,
             "leaves": grown.n_leaves,
             "features": grown.n_features,
             "feature names": None if names is None else names[:20] + ["..."] * (len(names) > 20),
-            "metric": model.metric,
-            "linkage": grown.linkage,
-            "graft": grown.graft if grown.linkage != "box" else None,
-            "masking": grown.masking if grown.linkage == "box" else None,
-            "balance": grown.balance if grown.linkage == "box" else None,
-            "search": grown.search,
-            "beam width": grown.beam_width if grown.search == "beam" else None,
-            "most leaves": grown.max_leaves,
+            "metric": settings.metric,
+            "linkage": settings.linkage,
+            "graft": None if boxes else settings.graft,
+            "masking": settings.masking if boxes else None,
+            "balance": settings.balance if boxes else None,
+            "search": settings.search,
+            "beam width": settings.beam_width if settings.search == "beam" else None,
+            "most leaves": settings.max_leaves,
             "depth, largest": grown.depth.max,
             "depth, mean": grown.depth.mean,
-            "ids": "yours" if session.has_keys else "0, 1, 2, ... by arrival",
-            "labels": session.labels is not None,
-            "texts": session.texts is not None,
-            "suggested numbers of clusters": suggested,
+            "ids": "yours" if collection.has_keys else "0, 1, 2, ... by arrival",
+            "classes": collection.classes is not None,
+            "texts": collection.texts is not None,
+            "suggested numbers of clusters": [cut.n_clusters for cut in grown.suggest_cuts(5)],
         },
         as_json,
     )

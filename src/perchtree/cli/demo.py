@@ -40,10 +40,11 @@ def run_demo(seed: int, output: str, *, force: bool) -> None:
     folder.mkdir(parents=True, exist_ok=True)
 
     console = Console()
-    X, labels = load_digits(return_X_y=True)
+    X, classes = load_digits(return_X_y=True)
     order = np.random.default_rng(seed).permutation(len(X))
-    X, labels = X[order], labels[order]
-    n_classes = len(np.unique(labels))
+    X, classes = X[order], classes[order]
+    texts = [f"a {digit} (image {image})" for digit, image in zip(classes, order, strict=True)]
+    n_classes = len(np.unique(classes))
     console.print(
         f"Handwritten digits: {len(X):,} images of {X.shape[1]} pixels, {n_classes} classes, "
         f"arriving in random order (seed {seed})."
@@ -58,16 +59,16 @@ def run_demo(seed: int, output: str, *, force: bool) -> None:
         table.add_column(title, justify="right")
     for name, parameters in _MODES.items():
         model = Perch(n_clusters=n_classes, **parameters)
-        _, seconds = _timed(partial(model.fit, X))
-        scores = dendrogram_purity(model, labels), pairwise_f1(labels, model.labels_), seconds
+        _, seconds = _timed(partial(model.fit, X, texts=texts, classes=classes))
+        scores = dendrogram_purity(model, classes), pairwise_f1(classes, model.labels_), seconds
         table.add_row(name, *(f"{score:.3f}" for score in scores), str(model.tree_.depth.max))
     birch, seconds = _timed(lambda: Birch(threshold=_THRESHOLD, n_clusters=n_classes).fit(X))
-    purity = dendrogram_purity(birch_parents(birch, X), labels)
-    scores = purity, pairwise_f1(labels, birch.labels_), seconds
+    purity = dendrogram_purity(birch_parents(birch, X), classes)
+    scores = purity, pairwise_f1(classes, birch.labels_), seconds
     table.add_row("scikit-learn's Birch", *(f"{score:.3f}" for score in scores), "")
     console.print(table)
 
-    _save(model, files, order, labels)
+    _save(model, files, texts, classes)
     console.print("Dendrogram purity, pairwise F1 of the clusters, time of building.")
     console.print("Saved, from the grafted tree:")
     hints = ("the tree: try `perch info` and `perch cut`", "the clusters", "open it in a browser")
@@ -82,10 +83,9 @@ def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def _save(
-    model: Perch, files: dict[str, str], order: NDArray[np.int64], labels: NDArray[np.int64]
+    model: Perch, files: dict[str, str], texts: list[str], classes: NDArray[np.int64]
 ) -> None:
-    texts = [f"a {label} (image {image})" for label, image in zip(labels, order, strict=True)]
-    model.save(files["digits.perch"], labels=labels, texts=texts)
-    model.tree_.to_html(files["digits.html"], texts, labels, title="Handwritten digits")
+    model.save(files["digits.perch"])
+    model.tree_.to_html(files["digits.html"], texts, classes, title="Handwritten digits")
     with open_table(files["clusters.csv"]) as write:
-        write({"id": np.arange(len(labels)), "label": labels, "cluster": model.labels_})
+        write({"id": np.arange(len(classes)), "class": classes, "cluster": model.labels_})

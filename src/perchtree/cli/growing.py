@@ -3,7 +3,7 @@
 import shlex
 import signal
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,10 +15,15 @@ from .options import (
     INPUT_COLUMNS,
     N_JOBS,
     QUIET,
+    SETTINGS,
     TREE,
     Reading,
 )
 from .running import Command, count, say
+
+if TYPE_CHECKING:
+    from ..collection import Collection
+    from ..collection.intake import Taken
 
 
 @click.command(cls=Command)
@@ -32,51 +37,7 @@ from .running import Command, count, say
     help="grafted: the purest trees. The paper's: perch (exact search), b (beam search), c "
     "(collapsed, bounded memory), bc (both).",
 )
-@click.option(
-    "--max-leaves",
-    type=click.IntRange(1),
-    metavar="L",
-    help="Collapsed: the most leaves; memory is bounded by them. [default for c and bc: 50000]",
-)
-@click.option(
-    "--beam",
-    "beam_width",
-    type=click.IntRange(1),
-    metavar="W",
-    help="Nodes a beam search keeps at each level. [default: 120]",
-)
-@click.option(
-    "--linkage",
-    type=click.Choice(["average", "ward", "box"]),
-    help="What decides about rotations. [default: average; the paper's modes: box]",
-)
-@click.option(
-    "--graft",
-    type=click.IntRange(0),
-    metavar="K",
-    help="Neighbours to whose subtrees a point may be grafted. [default: 5]",
-)
-@click.option(
-    "--masking",
-    type=click.Choice(["published", "interval", "exact", "none"]),
-    help="The paper's masking rotations. [default: published]",
-)
-@click.option(
-    "--balance",
-    type=click.Choice(["size", "ratio", "none"]),
-    help="The paper's balance rotations. [default: size]",
-)
-@click.option(
-    "--search",
-    type=click.Choice(["auto", "astar", "scan", "beam"]),
-    help="How the nearest leaf is found. [default: auto]",
-)
-@click.option(
-    "--metric",
-    type=click.Choice(["euclidean", "cosine"]),
-    help="cosine normalises rows first. [default: euclidean]",
-)
-@N_JOBS
+@SETTINGS
 @INPUT_COLUMNS
 @GROWING
 @FORCE
@@ -102,14 +63,15 @@ def fit(input: str, output: str, mode: str, force: bool, quiet: bool, **options:
     growing = {name: options.pop(name) for name in ("shuffle", "skip_rows", "checkpoint")}
     chosen = parameters(mode, options)
 
-    from ..estimator import Perch
+    from ..collection import Collection
     from ..outputs import check_output
-    from .session import Session
 
     if output == "-":
         raise click.UsageError("a tree is not written to standard output: give a file's name")
     check_output(output, force=force, inputs=[input])
-    _grow(Session(output, Perch(**chosen)), input, reading, growing, quiet)
+    with Collection(**chosen) as collection:
+        collection.hold(output)
+        _grow(collection, output, input, reading, growing, quiet)
 
 
 @click.command(cls=Command)
@@ -133,71 +95,92 @@ def add(tree: str, input: str, n_jobs: int | None, quiet: bool, **options: Any) 
     reading = Reading.taken_from(options)
 
     from ..outputs import check_writable
-    from .session import Session
+    from .opening import open_collection
 
     check_writable(tree)
-    with Session.open(tree, n_jobs, to_change=True) as session:
-        _grow(session, input, reading, options, quiet)
-        for kind, column in (("label", session.labels), ("text", session.texts)):
+    with open_collection(tree, n_jobs, write=True) as collection:
+        _grow(collection, tree, input, reading, options, quiet)
+        for kind, column in (("class", collection.classes), ("text", collection.texts)):
             if column is not None and column[-1] is None:
-                say(f"warning: new points have no {kind}s, others do: --{kind} names the column")
+                say(f"warning: new points have no {kind}, others do: --{kind} names the column")
 
 
-def _grow(session: Any, name: str, reading: Reading, options: dict[str, Any], quiet: bool) -> None:
-    from .feeding import Feeder, listening
+def _grow(
+    collection: "Collection",
+    path: str,
+    name: str,
+    reading: Reading,
+    options: dict[str, Any],
+    quiet: bool,
+) -> None:
+    from ..collection.intake import Intake
     from .progress import Watch, shown_progress
+    from .signals import listening
 
     with listening() as stop:
         try:
-            source = reading.open(name, options["shuffle"], session.feature_names)
+            source = reading.open(name, options["shuffle"], collection.feature_names)
+            _compile_ahead(collection, quiet)
         except KeyboardInterrupt:
             say("stopped before the first point: nothing was saved")
             sys.exit(0 if name == "-" and stop.signal == signal.SIGTERM else 1)
-        watch, before = Watch(session), session.n_points
-        with shown_progress(session, source, quiet=quiet) as show:
-            feeder = Feeder(
-                session, source, n_rows=reading.batch, first_row=options["skip_rows"],
-                skip_bad=reading.skip_bad, checkpoint=options["checkpoint"], show=show,
+        if options["shuffle"] is not None and len(collection) == 0:
+            collection.notes["keys_are_rows"] = True
+        watch, before = Watch(collection), len(collection)
+        with shown_progress(collection, source, quiet=quiet) as show:
+            intake = Intake(
+                collection, source, n_rows=reading.batch, first_row=options["skip_rows"],
+                skip_bad=reading.skip_bad, show=show,
             )  # fmt: skip
-            fed = feeder.run(stop)
-        if session.n_points > before:
-            session.save()
-        _say_what_was_left_out(fed, session, quiet)
+            if options["checkpoint"] is not None:
+                intake.checkpoint_to(path, options["checkpoint"])
+            taken = intake.run(stop)
+        if len(collection) > before:
+            collection.save(path)
+        _say_what_was_left_out(taken, collection, quiet)
         if stop.asked:
-            _say_how_to_go_on(session, name, reading, options, fed.n_rows)
+            command = ["perch", "add", path, name, *reading.as_options()]
+            _say_how_to_go_on(collection, path, command, options, taken.n_rows)
             sys.exit(0 if source.live and stop.signal == signal.SIGTERM else 1)
-    if session.n_points == before:
+    if len(collection) == before and not (reading.skip_bad and taken.n_bad and before):
         raise ValueError(f"{source.name}: there are no rows to insert")
     if not quiet:
-        say(f"{watch}; saved as {session.path}")
+        saved = f"saved as {path}" if len(collection) > before else f"{path} is as it was"
+        say(f"{watch}; {saved}")
 
 
-def _say_what_was_left_out(fed: Any, session: Any, quiet: bool) -> None:
-    if fed.n_bad == 0:
+def _compile_ahead(collection: "Collection", quiet: bool) -> None:
+    """Compile now all that may be needed later: not in the middle of a long run."""
+    from ..warmup import warm_up
+
+    warm_up(collection.settings)
+
+
+def _say_what_was_left_out(taken: "Taken", collection: "Collection", quiet: bool) -> None:
+    if taken.n_bad == 0:
         return
     if not quiet:
-        for problem in fed.bad:
+        for problem in taken.bad:
             say(f"left out: {problem.place} {problem.why}")
-    hint = "" if session.has_keys else "; ids count the points that are in the tree"
-    say(f"{count(fed.n_bad, 'bad row')} left out{hint}")
+    hint = "" if collection.has_keys else "; ids count the points that are in the tree"
+    say(f"{count(taken.n_bad, 'bad row')} left out{hint}")
 
 
 def _say_how_to_go_on(
-    session: Any, name: str, reading: Reading, options: dict[str, Any], next_row: int
+    collection: "Collection", path: str, command: list[str], options: dict[str, Any], next_row: int
 ) -> None:
-    if session.n_points == 0:
+    if len(collection) == 0:
         say("stopped before the first point: nothing was saved")
         return
-    command = ["perch", "add", session.path, name]
-    if name != "-":
+    if command[3] != "-":
         command += ["--skip-rows", str(next_row)]
-    if reading.skip_bad:
-        command += ["--skip-bad"]
     if options["shuffle"] is not None:
         command += ["--shuffle", str(options["shuffle"])]
+    if options["checkpoint"] is not None:
+        command += ["--checkpoint", f"{options['checkpoint']:g}"]
     say(
-        f"stopped; {session.n_points:,} points are saved in {session.path}. To go on, with the "
-        f"same options for columns: {shlex.join(command)}"
+        f"stopped; {count(len(collection), 'point')} saved in {path}. To go on: "
+        f"{shlex.join(command)}"
     )
 
 
@@ -238,13 +221,13 @@ def refine(
     Ctrl-C keeps what was improved.
     """
     from ..outputs import check_writable
-    from .feeding import listening
-    from .session import Session
+    from .opening import open_collection
+    from .signals import listening
 
     check_writable(tree)
-    with Session.open(tree, n_jobs, to_change=True) as session, listening() as stop:
-        grown = session.model.tree_
-        if grown.linkage == "box":
+    with open_collection(tree, n_jobs, write=True) as collection, listening() as stop:
+        grown = collection.tree
+        if not grown.settings.has_linkage:
             raise ValueError(f"{tree} is of the paper's modes, which have no linkage to refine by")
         before = grown.stats.grafts
         try:
@@ -254,10 +237,10 @@ def refine(
                 time_limit=time_limit,
                 verbose=not quiet and sys.stderr.isatty(),
             )
-            stop.ignore()
         except KeyboardInterrupt:
-            stop.end(signal.SIGINT)
-        session.save()
+            stop.asked = True
+        stop.ignore()
+        collection.save(tree)
         if not quiet or stop.asked:
             say(
                 f"{'stopped; ' * stop.asked}{grown.stats.grafts - before:,} grafts were made, "

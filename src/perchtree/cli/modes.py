@@ -4,6 +4,8 @@ from typing import Any
 
 import click
 
+from ..settings import USUAL, Settings
+
 MODES: dict[str, dict[str, Any]] = {
     "grafted": {},
     "perch": {"linkage": "box"},
@@ -16,7 +18,7 @@ DEFAULT_LEAVES = 50_000
 
 
 def parameters(mode: str, given: dict[str, Any]) -> dict[str, Any]:
-    """The estimator's parameters; options that were not given are None."""
+    """The settings; options that were not given are None."""
     given = {name: value for name, value in given.items() if value is not None}
     fixed = dict(MODES[mode])
     for name, value in fixed.items():
@@ -29,7 +31,7 @@ def parameters(mode: str, given: dict[str, Any]) -> dict[str, Any]:
     elif "max_leaves" in given and mode != "grafted":
         raise click.UsageError(f"--mode {mode} has no --max-leaves: use c or bc")
     chosen = given | fixed
-    linkage = chosen.get("linkage", "average")
+    linkage = chosen.get("linkage", USUAL.linkage)
     for name in ("masking", "balance"):
         if name in given and linkage != "box":
             raise click.UsageError(f"--{name} belongs to the paper's modes: add --mode perch")
@@ -38,14 +40,14 @@ def parameters(mode: str, given: dict[str, Any]) -> dict[str, Any]:
     if "graft" in given and linkage == "box":
         raise click.UsageError("--graft needs a linkage: leave out --mode, or --graft")
     if "beam_width" in given and chosen.get("search") != "beam":
-        raise click.UsageError("--beam needs --search beam, or --mode b or bc")
+        raise click.UsageError("--beam-width needs --search beam, or --mode b or bc")
     return chosen
 
 
-def mode_name(tree: Any) -> str:
-    """What a tree's mode is called."""
-    collapsed, beam = tree.max_leaves is not None, bool(tree.search == "beam")
-    if tree.linkage == "box":
+def mode_name(settings: Settings) -> str:
+    """What a mode is called."""
+    collapsed, beam = settings.collapses, settings.search == "beam"
+    if settings.linkage == "box":
         return "PERCH" + ("-" if beam or collapsed else "") + "B" * beam + "C" * collapsed
-    name = "grafted" if tree.graft else "linkage"
+    name = "grafted" if settings.graft else "linkage"
     return name + ", beam search" * beam + ", collapsed" * collapsed

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from ..inputs import FORMATS
+from ..settings import RULES, USUAL, Rule
 
 if TYPE_CHECKING:
     from ..inputs.batches import Columns, Source
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+DEFAULT_BATCH = 10_000
+
 TREE = click.argument("tree", type=click.Path(exists=True, dir_okay=False))
 INPUT = click.argument("input")
 FORCE = click.option("--force", is_flag=True, help="Replace the output if it exists.")
-N_JOBS = click.option(
-    "--n-jobs", type=int, metavar="N", help="Threads for searching; -1 for all cores. [default: 1]"
-)
 QUIET = click.option("-q", "--quiet", is_flag=True, help="No progress, no summary.")
 CRITERION = click.option(
     "--criterion",
@@ -39,6 +39,23 @@ def together(*options: Callable[[F], F]) -> Callable[[F], F]:
     return decorate
 
 
+def setting_option(name: str, rule: Rule) -> Callable[[F], F]:
+    """The option for a setting; one that is not given is None."""
+    usual = getattr(USUAL, name)
+    default = f" [default: {usual}]" if usual is not None else ""
+    kind: Any = click.IntRange(rule.least)
+    if rule.choices:
+        kind = click.Choice([choice or "none" for choice in rule.choices])
+    flag = "--" + name.replace("_", "-")
+    return click.option(flag, name, type=kind, help=rule.help + default)
+
+
+SETTINGS = together(*(setting_option(name, RULES[name]) for name in RULES))
+"""An option for every setting of a tree."""
+
+N_JOBS = setting_option("n_jobs", RULES["n_jobs"])
+
+
 INPUT_COLUMNS = together(
     click.option(
         "--features",
@@ -54,7 +71,10 @@ INPUT_COLUMNS = together(
         help="The column with your own ids: they come back in every output.",
     ),
     click.option(
-        "--label", metavar="NAME", help="The column with classes, for `score` and pictures."
+        "--class",
+        "class_",
+        metavar="NAME",
+        help="The column with true classes, for `score` and pictures.",
     ),
     click.option(
         "--text", metavar="NAME", help="The column that says what a row is, for pictures."
@@ -73,7 +93,7 @@ INPUT_COLUMNS = together(
     ),
     click.option(
         "--batch",
-        default=10_000,
+        default=DEFAULT_BATCH,
         show_default=True,
         type=click.IntRange(1),
         metavar="N",
@@ -110,11 +130,11 @@ GROWING = together(
 
 
 class Reading(NamedTuple):
-    """How an input is to be read: what `INPUT_COLUMNS` collects."""
+    """How an input is to be read: the values of `INPUT_COLUMNS`."""
 
     features: tuple[str, ...]
     id_: str | None
-    label: str | None
+    class_: str | None
     text: str | None
     form: str | None
     header: bool | None
@@ -125,7 +145,7 @@ class Reading(NamedTuple):
         from ..inputs.batches import Columns
 
         features = tuple(name for given in self.features for name in given.split(",") if name)
-        return Columns(features, self.id_, self.label, self.text, tuple(known_features or ()))
+        return Columns(features, self.id_, self.class_, self.text, tuple(known_features or ()))
 
     def open(
         self, name: str, shuffle: int | None = None, known_features: "list[str] | None" = None
@@ -140,6 +160,18 @@ class Reading(NamedTuple):
             has_header=self.header,
             shuffle=shuffle,
         )
+
+    def as_options(self) -> list[str]:
+        """The options that were given, to be given again."""
+        named = {"--id": self.id_, "--class": self.class_, "--text": self.text,
+                 "--format": self.form}  # fmt: skip
+        options = [part for name in self.features for part in ("--features", name)]
+        options += [part for flag, name in named.items() if name for part in (flag, name)]
+        if self.header is not None:
+            options.append("--header" if self.header else "--no-header")
+        if self.batch != DEFAULT_BATCH:
+            options += ["--batch", str(self.batch)]
+        return options + ["--skip-bad"] * self.skip_bad
 
     @classmethod
     def taken_from(cls, options: dict[str, Any]) -> "Reading":

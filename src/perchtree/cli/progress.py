@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..collection import Collection
 from ..inputs.batches import Batch, Source
-from .session import Session
 
 _EVERY = 10.0
 """Seconds between lines where there is no terminal."""
@@ -17,40 +17,40 @@ _SHARE_FOR_DEPTH = 0.01
 class Watch:
     """Figures about a growing tree, without slowing it down."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._start, self._known = time.monotonic(), session.n_points
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+        self._start, self._known = time.monotonic(), len(collection)
         self._depth, self._depth_seconds, self._depth_at = 0, 0.0, 0.0
 
     @property
     def points_per_second(self) -> float:
-        return (self._session.n_points - self._known) / max(time.monotonic() - self._start, 1e-9)
+        return (len(self._collection) - self._known) / max(time.monotonic() - self._start, 1e-9)
 
     @property
     def depth(self) -> int:
         """Measured now and then: it takes a walk through the tree."""
         now = time.monotonic()
         if now - self._depth_at > self._depth_seconds / _SHARE_FOR_DEPTH:
-            self._depth = self._session.model.tree_.depth.max
+            self._depth = self._collection.tree.depth.max
             self._depth_at = time.monotonic()
             self._depth_seconds = self._depth_at - now
         return self._depth
 
     def __str__(self) -> str:
-        if self._session.n_points == 0:
+        if len(self._collection) == 0:
             return "waiting for the first points"
         return (
-            f"{self._session.n_points:,} points, {self.points_per_second:,.0f}/s, "
-            f"{self._session.model.tree_.n_leaves:,} leaves, depth {self.depth}"
+            f"{len(self._collection):,} points, {self.points_per_second:,.0f}/s, "
+            f"{self._collection.tree.n_leaves:,} leaves, depth {self.depth}"
         )
 
 
 @contextlib.contextmanager
 def shown_progress(
-    session: Session, source: Source, *, quiet: bool
+    collection: Collection, source: Source, *, quiet: bool
 ) -> Iterator[Callable[[Batch | None], None]]:
     """A bar in a terminal, a line now and then elsewhere; the function takes what was inserted."""
-    watch = Watch(session)
+    watch = Watch(collection)
     if quiet:
         yield lambda _batch: None
     elif sys.stderr.isatty():

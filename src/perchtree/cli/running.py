@@ -7,6 +7,10 @@ from typing import Any
 
 import click
 
+RENAMED = {"--label": "--class", "--labels": "--classes", "--beam": "--beam-width",
+           "--max-leaves": "--branches"}  # fmt: skip
+"""Options of earlier versions, and what they are called where they are not known any more."""
+
 
 class Command(click.Command):
     """A command that fails with one line and exit code 1; --debug shows where."""
@@ -21,6 +25,15 @@ class Command(click.Command):
             help="Show a traceback if something fails.",
         )
         self.params.append(debug)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            new = RENAMED.get(error.option_name)
+            if new is None or all(new not in param.opts for param in self.params):
+                raise
+            raise click.UsageError(f"{error.option_name} is now called {new}", ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         shown = warnings.showwarning

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from .options import FORCE, QUIET, TREE
-from .running import Command, say
+from .running import Command, count, say
 
 PICTURES = (".html", ".png", ".svg", ".pdf")
 
@@ -20,7 +20,7 @@ PICTURES = (".html", ".png", ".svg", ".pdf")
     help="A .html page to walk through, or a .png, .svg or .pdf picture.",
 )
 @click.option(
-    "--max-leaves",
+    "--branches",
     type=click.IntRange(1),
     metavar="N",
     help="Branches shown. [default: 25000 on a page, 60 in a picture]",
@@ -29,30 +29,36 @@ PICTURES = (".html", ".png", ".svg", ".pdf")
 @FORCE
 @QUIET
 def plot(
-    tree: str, output: str, max_leaves: int | None, title: str | None, force: bool, quiet: bool
+    tree: str, output: str, branches: int | None, title: str | None, force: bool, quiet: bool
 ) -> None:
     """Draw TREE: the whole of it as a page for a browser, or its top as a picture."""
     from pathlib import Path
 
     from ..outputs import check_output
-    from .session import Session
+    from .opening import open_collection
 
     check_output(output, PICTURES, force=force, inputs=[tree])
     if not output.lower().endswith(".html"):
         _check_matplotlib()
-    session = Session.open(tree)
+    collection = open_collection(tree)
     title = title or Path(tree).stem
-    texts, labels = session.texts, session.labels
-    if texts is None and session.has_keys:
-        texts = [str(key) for key in session.ids]
+    texts, classes = collection.texts, _without_gaps(collection.classes)
+    if texts is None and collection.has_keys:
+        texts = [str(key) for key in collection.keys]
+    texts = _without_gaps(texts)
     if output.lower().endswith(".html"):
-        session.model.tree_.to_html(
-            output, texts, labels, title=title, max_leaves=max_leaves or 25_000
-        )
+        collection.tree.to_html(output, texts, classes, title=title, branches=branches or 25_000)
     else:
-        _draw(session.model.tree_, output, max_leaves or 60, title, texts, labels)
+        _draw(collection.tree, output, branches or 60, title, texts, classes)
     if not quiet:
         say(f"drawn to {output}")
+
+
+def _without_gaps(values: list[Any] | None) -> list[Any] | None:
+    """Where some have no value, all are texts, and those are empty."""
+    if values is None or None not in values:
+        return values
+    return ["" if value is None else str(value) for value in values]
 
 
 def _check_matplotlib() -> None:
@@ -63,16 +69,16 @@ def _check_matplotlib() -> None:
     matplotlib.use("Agg")
 
 
-def _draw(tree: Any, output: str, max_leaves: int, title: str, texts: Any, labels: Any) -> None:
+def _draw(tree: Any, output: str, branches: int, title: str, texts: Any, classes: Any) -> None:
     from pathlib import Path
 
     import matplotlib.pyplot as plt
 
-    from ..files.container import replacing
+    from ..files.replacing import replacing
     from ..plot import plot_dendrogram
 
-    figure, ax = plt.subplots(figsize=(10, max(3.0, 0.18 * min(max_leaves, tree.n_leaves))))
-    plot_dendrogram(tree, max_leaves, labels=labels, texts=texts, ax=ax)
+    figure, ax = plt.subplots(figsize=(10, max(3.0, 0.18 * min(branches, tree.n_leaves))))
+    plot_dendrogram(tree, branches, classes=classes, texts=texts, ax=ax)
     ax.set_title(title, loc="left")
     with replacing(Path(output)) as file:
         figure.savefig(file, format=Path(output).suffix[1:].lower(), dpi=150, bbox_inches="tight")
@@ -87,11 +93,11 @@ def _draw(tree: Any, output: str, max_leaves: int, title: str, texts: Any, label
     required=True,
     type=click.Choice(["newick", "linkage", "tsv", "json"]),
     help="newick; linkage: SciPy's matrix, as .npy; tsv: the authors' tree file (needs "
-    "labels); json: the top of the tree.",
+    "classes); json: the top of the tree.",
 )
 @click.option("-o", "--output", required=True, metavar="FILE")
 @click.option(
-    "--max-leaves",
+    "--branches",
     default=1000,
     show_default=True,
     type=click.IntRange(1),
@@ -100,31 +106,32 @@ def _draw(tree: Any, output: str, max_leaves: int, title: str, texts: Any, label
 )
 @FORCE
 @QUIET
-def export(tree: str, form: str, output: str, max_leaves: int, force: bool, quiet: bool) -> None:
+def export(tree: str, form: str, output: str, branches: int, force: bool, quiet: bool) -> None:
     """Write TREE in a format of other programs. Points go by your ids, if the tree has them."""
     from pathlib import Path
 
     import numpy as np
 
-    from ..files.container import replacing
+    from ..files.replacing import replacing
     from ..outputs import check_output
-    from .session import Session
+    from .opening import open_collection
 
     if output == "-" and form not in ("newick", "json"):
         raise click.UsageError("only newick and json are written to standard output")
     if output != "-":
         check_output(output, force=force, inputs=[tree])
-    session = Session.open(tree)
-    grown = session.model.tree_
-    names = [str(key) for key in session.ids] if session.has_keys else None
+    collection = open_collection(tree)
+    grown = collection.tree
+    names = [str(key) for key in collection.keys] if collection.has_keys else None
     if output == "-":
-        text = grown.to_newick(names) if form == "newick" else grown.to_json(max_leaves, names)
+        text = grown.to_newick(names) if form == "newick" else grown.to_json(branches, names)
         click.echo(text)
         return
     if form == "tsv":
-        if session.labels is None:
-            raise ValueError(f"{tree} has no labels, which such a file needs: fit with --label")
-        grown.to_authors(output, session.labels, names)
+        classes = _without_gaps(collection.classes)
+        if classes is None:
+            raise ValueError(f"{tree} has no classes, which such a file needs: fit with --class")
+        grown.to_authors(output, classes, names)
     else:
         with replacing(Path(output)) as file:
             if form == "linkage":
@@ -132,7 +139,7 @@ def export(tree: str, form: str, output: str, max_leaves: int, force: bool, quie
             elif form == "newick":
                 file.write((grown.to_newick(names) + "\n").encode())
             else:
-                file.write((grown.to_json(max_leaves, names) + "\n").encode())
+                file.write((grown.to_json(branches, names) + "\n").encode())
     if not quiet:
         say(f"written to {output}")
 
@@ -141,7 +148,7 @@ def export(tree: str, form: str, output: str, max_leaves: int, force: bool, quie
 @TREE
 def check(tree: str) -> None:
     """Verify TREE in full: every bit of the file, every invariant of the tree."""
-    from .session import Session
+    from .opening import open_collection
 
-    session = Session.open(tree)
-    click.echo(f"{tree} is whole: {session.n_points:,} points, every invariant holds")
+    n_points = len(open_collection(tree))
+    click.echo(f"{tree} is whole: {count(n_points, 'point')}, every invariant holds")

@@ -158,7 +158,9 @@ class Collection:
         ids = self.records.ids_of(keys)
         missing = ~np.isin(ids, self.ids)
         if missing.any():
-            raise ValueError(f"there is no point with the key {list(keys)[int(missing.argmax())]!r}")
+            raise ValueError(
+                f"there is no point with the key {list(keys)[int(missing.argmax())]!r}"
+            )
         return ids
 
     def nearest(self, X: ArrayLike, k: int = 1) -> tuple[NDArray[Any], NDArray[np.float32]]:

@@ -1,5 +1,6 @@
 """What a file is made from and read into."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from .._kernels.schema import Tree
@@ -20,6 +21,6 @@ class Contents(NamedTuple):
     """A section beside the tree: small values by name, and columns of any length."""
 
     meta: dict[str, Any]
-    columns: dict[str, Column]
+    columns: Mapping[str, Column]
     optional: bool = False
     """Whether a version of perchtree that does not know the section may ignore it."""

@@ -110,7 +110,7 @@ def _others(reader: Reader, meta: dict[str, Any]) -> dict[str, Contents]:
         records["feature_names"] = columns["feature_names"]
     others = {"records": Contents({}, records)} if records else {}
     if meta.get("kind") == "estimator":
-        kept = {name: columns[name] for name in ("clusters", "events") if name in columns}
+        kept = {str(name): columns[name] for name in ("clusters", "events") if name in columns}
         tracker = dict(meta["tracker"])
         if tracker["state"] is not None:  # was: points, grafts, and what the user asked for
             tracker["state"] = [tracker["state"][0], *tracker["state"][2:]]

@@ -1,0 +1,256 @@
+"""From an input into a collection: batch after batch, through bad rows and interruptions."""
+
+import contextlib
+import queue
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from ..inputs.batches import Batch, InputError, Problem, Source, skip_rows
+from ..inputs.records import TextSource
+from .collection import Collection
+
+_POLL = 0.2
+_MOST_LISTED = 20
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
+
+
+class Stop:
+    """A request to end an intake, which may come at any time, from a signal or another thread."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self.drains = False
+        """Whether what was read of a stream is still taken in; other work is interrupted."""
+        self._deaf = False
+
+    def ask(self) -> None:
+        """Ask for the end. If asked again, or if nothing drains, work is interrupted at once."""
+        again, self.asked = self.asked, True
+        if not self._deaf and (again or not self.drains):
+            raise KeyboardInterrupt
+
+    def ignore(self) -> None:
+        """From now on requests change nothing: what is left to do is to save, and to say so."""
+        self._deaf = True
+
+    @contextlib.contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Requests wait until this is done."""
+        before, self._deaf = self.asked, True
+        try:
+            yield
+        finally:
+            self._deaf = False
+        if self.asked and not before and not self.drains:
+            raise KeyboardInterrupt
+
+
+class Taken(NamedTuple):
+    """What came of an input."""
+
+    n_rows: int
+    """Rows that were read: the next one has this number."""
+    bad: list[Problem]
+    """The first of the rows that were left out."""
+    n_bad: int
+
+
+class Intake:
+    """Takes an input into a collection, and saves it now and then if asked to."""
+
+    def __init__(
+        self,
+        collection: Collection,
+        source: Source,
+        *,
+        n_rows: int,
+        first_row: int = 0,
+        skip_bad: bool = False,
+        show: Callable[[Batch | None], None] = lambda _batch: None,
+    ) -> None:
+        self.collection, self.source = collection, source
+        self._n_rows, self._first_row, self._skip_bad = n_rows, first_row, skip_bad
+        self._show = show
+        self._checkpoint: tuple[str, float] | None = None
+        self._saved_at = time.monotonic()
+        self._saved_row: int | None = None
+        self._bad: list[Problem] = []
+        self._n_bad = 0
+        self._taken: tuple[Batch, int] | None = None
+        """The last batch, and how many points there were before it."""
+
+    def checkpoint_to(self, path: str, seconds: float) -> None:
+        """Save to a file every so many seconds."""
+        self._checkpoint = path, seconds
+
+    @property
+    def next_row(self) -> int:
+        """The number of the first row that is not in the tree, and was not left out.
+
+        It follows from the number of points, so it is right wherever a signal came.
+        """
+        if self._taken is None:
+            return self._first_row
+        batch, before = self._taken
+        waiting = batch.rows[len(self.collection) - before :]
+        if len(waiting):
+            return int(waiting[0])
+        last: list[int] = [*batch.rows[-1:].tolist(), *(p.row for p in batch.bad[-1:])]
+        return max(last) + 1
+
+    def run(self, stop: Stop) -> Taken:
+        """Insert everything. After an interruption, what was inserted is in the collection."""
+        stop.drains = self.source.live
+        try:
+            self._take_all(stop)
+        except KeyboardInterrupt:
+            stop.asked = True
+        stop.ignore()
+        return Taken(self.next_row, self._bad, self._n_bad)
+
+    def _take_all(self, stop: Stop) -> None:
+        source = self.source
+        batches: Iterator[Batch | None]
+        if isinstance(source, TextSource) and source.live:
+            batches = arriving(source, self._n_rows, self._first_row, stop)
+        else:
+            batches = skip_rows(source.batches(self._n_rows), self._first_row)
+        try:
+            for batch in batches:
+                if batch is not None:
+                    self._take(batch, stop)
+                self._save_if_due(stop)
+                self._show(batch)
+        except InputError as error:
+            raise InputError(f"{source.name}: {error}{self._what_was_saved()}") from None
+
+    def _take(self, batch: Batch, stop: Stop) -> None:
+        batch = fitting(self.collection, batch)
+        # Once a stop was asked for, the last line may be cut; to save is what counts then.
+        if batch.bad and not self._skip_bad and not stop.asked:
+            raise InputError(f"{batch.bad[0].place} {batch.bad[0].why}; --skip-bad leaves such "
+                             "rows out")  # fmt: skip
+        self._taken = batch, len(self.collection)
+        if len(batch.X):
+            if len(self.collection) == 0:
+                self.collection.feature_names = self.source.feature_names
+            columns: dict[str, Any] = batch.companions
+            self.collection.add(batch.X, **columns)
+        self._n_bad += len(batch.bad)
+        self._bad += batch.bad[: _MOST_LISTED - len(self._bad)]
+
+    def _save_if_due(self, stop: Stop) -> None:
+        if self._checkpoint is None:
+            return
+        path, seconds = self._checkpoint
+        if time.monotonic() - self._saved_at < seconds:
+            return
+        if self.next_row != self._saved_row and len(self.collection):
+            with stop.waiting():
+                self.collection.save(path)
+                self._saved_row = self.next_row
+        self._saved_at = time.monotonic()
+
+    def _what_was_saved(self) -> str:
+        if self._saved_row is None or self._checkpoint is None:
+            return ""
+        return (
+            f" (the last checkpoint, up to row {self._saved_row}, is whole: `perch add "
+            f"{self._checkpoint[0]} ... --skip-rows {self._saved_row}` goes on from there)"
+        )
+
+
+def arriving(source: TextSource, n_rows: int, first_row: int, stop: Stop) -> Iterator[Batch | None]:
+    """Batches of a stream as they come; None, some times a second, when none does.
+
+    They are read in a thread of their own: a checkpoint need not wait for the next line. When a
+    stop is asked for, what was read is still handed out, and then it ends.
+    """
+    ready: queue.Queue[Batch | BaseException | None] = queue.Queue(1)
+
+    def read() -> None:
+        try:
+            for batch in source.batches(n_rows):
+                ready.put(batch)
+            ready.put(None)
+        except BaseException as error:
+            ready.put(error)
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        if stop.asked:
+            source.finish()
+        try:
+            item = ready.get(timeout=_POLL)
+        except queue.Empty:
+            # The reader waits; it may have rows that it could not hand out before.
+            yield from skip_rows(source.collected(), first_row)
+            if stop.asked:
+                return
+            yield None
+            continue
+        if isinstance(item, BaseException):
+            raise item
+        if item is None:
+            return
+        yield from skip_rows([item], first_row)
+
+
+def fitting(collection: Collection, batch: Batch) -> Batch:
+    """The batch without rows that the collection cannot take, and with keys of its kind."""
+    batch = batch.checked(cosine=collection.settings.metric == "cosine")
+    if len(batch.X) == 0:
+        return batch
+    check_features(collection, batch)
+    if batch.companions.get("keys") is None:
+        if collection.has_keys:
+            raise InputError(
+                "the tree's points have ids: name the column with --id (in a .npy file there "
+                "is none: use another kind of input)"
+            )
+        return batch
+    if len(collection) and not collection.has_keys:
+        raise InputError("the tree's points have no ids: leave out --id, or fit again with it")
+    batch = with_keys(batch, collection.records.kind)
+    problems = dict(collection.records.key_problems(batch.companions["keys"]))
+    return batch.without({i: why.replace("keys", "ids") for i, why in problems.items()})
+
+
+def check_features(collection: Collection, batch: Batch) -> None:
+    """Refuse a batch of another number of features."""
+    if len(collection) and batch.X.shape[1] != collection.tree.n_features:
+        raise InputError(
+            f"rows have {batch.X.shape[1]} features, the tree has {collection.tree.n_features}"
+        )
+
+
+def with_keys(batch: Batch, kind: type | None) -> Batch:
+    """The batch with keys of one kind, numbers or texts, and without rows that have none such."""
+    keys = batch.companions["keys"]
+    first = next((key for key in keys if key is not None), "")
+    kind = kind or (int if type(first) is int else str)
+    own = [_as_key(kind, key) for key in keys]
+    problems = {}
+    for i, key in enumerate(own):
+        if key is None:
+            whole = "ids of this tree are whole numbers" if kind is int else "not an id"
+            empty = keys[i] is None or keys[i] == ""
+            problems[i] = "has no id" if empty else f"has the id {keys[i]!r:.50}: {whole}"
+    return batch._replace(companions=batch.companions | {"keys": own}).without(problems)
+
+
+def _as_key(kind: type, key: Any) -> Any:
+    """Text formats have no numbers, others may have both: a key of the kind asked for, or None."""
+    if key is None or key == "" or isinstance(key, bool):
+        return None
+    if type(key) is kind:
+        return key
+    if isinstance(key, float) and key.is_integer() and abs(key) < 2**53:
+        key = int(key)
+    if kind is int:
+        whole = isinstance(key, str) and _WHOLE.fullmatch(key)
+        return int(key) if whole or type(key) is int else None
+    return str(key) if isinstance(key, int | str) else None
