@@ -13,7 +13,7 @@ from .exports.frames import as_frame
 from .exports.linkage import as_linkage
 from .exports.newick import as_newick
 from .exports.truncated import as_json, truncated
-from .files.container import replacing
+from .files.replacing import replacing
 from .html.content import make_page
 from .reading import ReadableTree
 

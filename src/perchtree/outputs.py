@@ -16,7 +16,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from .files.container import replacing
+from .files.replacing import replacing
 from .inputs.parquet import load_pyarrow
 
 Table = Mapping[str, Any]

@@ -68,7 +68,7 @@ def _draw(tree: Any, output: str, max_leaves: int, title: str, texts: Any, label
 
     import matplotlib.pyplot as plt
 
-    from ..files.container import replacing
+    from ..files.replacing import replacing
     from ..plot import plot_dendrogram
 
     figure, ax = plt.subplots(figsize=(10, max(3.0, 0.18 * min(max_leaves, tree.n_leaves))))
@@ -106,7 +106,7 @@ def export(tree: str, form: str, output: str, max_leaves: int, force: bool, quie
 
     import numpy as np
 
-    from ..files.container import replacing
+    from ..files.replacing import replacing
     from ..outputs import check_output
     from .session import Session
 

@@ -1,4 +1,4 @@
-"""One file of named arrays: every bit of it is covered by a checksum.
+"""One file of named sections, each with settings and arrays: checksums cover every bit of it.
 
 Layout, all numbers little-endian:
 
@@ -6,22 +6,24 @@ Layout, all numbers little-endian:
     8   4  version of the format
     12  4  length of the header
     16  16 checksum (BLAKE2b) of the 16 bytes above and the header
-    32     header: JSON with `meta` and, for each array, name, dtype, shape, checksum; then zeros
-    ...    the arrays in that order; each is followed by zeros up to a multiple of 64
+    32     header: JSON, then zeros up to a multiple of 64
+    ...    the arrays in the order of the header; each is followed by zeros up to a multiple of 64
 
-The file ends there. What the header says is compared with the file's size before anything is
-allocated, so a file can never ask for more memory than it has bytes. There is no pickle anywhere.
+The header of format 2 is {"sections": {name: {"meta": ..., "optional": ..., "arrays": [...]}}};
+each array has a name, dtype, shape and checksum. In format 1 it is {"meta": ..., "arrays": [...]},
+which is read as one section. Equal content makes equal bytes: everything is in alphabetical order.
+
+What the header says is compared with the size of the file before anything is allocated, so a file
+cannot ask for more memory than it has bytes. There is no pickle anywhere.
 """
 
-import contextlib
 import hashlib
 import json
 import math
 import os
 import struct
-import tempfile
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -29,18 +31,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import CorruptFileError
+from .replacing import replacing
 
 MAGIC = b"\x89PERCH\r\n"
-VERSION = 1
+VERSION = 2
+FORMAT_1 = "format 1"
+"""The section that a file of format 1 consists of."""
+
 _PREFIX = struct.Struct("<8sII")
 _CHECKSUM = 16
 _BEFORE = _PREFIX.size + _CHECKSUM
 _ALIGNMENT = 64
 _LONGEST_HEADER = 2**20
+_PIECE = 2**20  # bytes that are hashed and written, or read and hashed, while they are in the cache
 
-_DTYPES = ("<i4", "<i8", "<f4", "<f8", "|u1")
+_DTYPES = ("|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8")
 
-Arrays = Mapping[str, NDArray[Any]]
+
+class Section(NamedTuple):
+    """A part of a file that stands on its own.
+
+    `meta` is anything that JSON can hold, and small: long lists belong into arrays. A version of
+    perchtree that does not know a section refuses the file, unless the section is `optional`.
+    """
+
+    meta: dict[str, Any]
+    arrays: Mapping[str, NDArray[Any]]
+    optional: bool = False
 
 
 class Part(NamedTuple):
@@ -53,92 +70,99 @@ class Part(NamedTuple):
 
     @property
     def length(self) -> int:
+        """Number of bytes, without the zeros that follow."""
         return math.prod(self.shape) * np.dtype(self.dtype).itemsize
 
 
 # Writing
 
 
-def write(path: Path, meta: dict[str, Any], arrays: Arrays) -> None:
-    """Write a file; see `replacing`."""
-    with replacing(path) as file:
-        _write_all(file, meta, arrays)
-
-
-@contextlib.contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes the place of `path` once it is whole and on the disk.
-
-    If anything fails, what was there stays, and OSError names it.
-    """
-    try:
-        with _aside(path) as file:
-            yield file
-    except OSError as error:  # say which file, not which one aside
-        raise OSError(error.errno, f"cannot save: {error.strerror or error}", str(path)) from None
-
-
-@contextlib.contextmanager
-def _aside(path: Path) -> Iterator[BinaryIO]:
-    path = path.resolve()  # a link stays a link
-    descriptor, aside = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(aside, _permissions(path))
-        os.replace(aside, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(aside)
-        raise
-    _sync_folder(path.parent)
-
-
-def _permissions(path: Path) -> int:
-    """Those of the file that is replaced, or what a new file gets."""
-    with contextlib.suppress(OSError):
-        return path.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
-
-
-def _sync_folder(folder: Path) -> None:
-    with contextlib.suppress(OSError):  # not every system can open a folder
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-def _write_all(file: BinaryIO, meta: dict[str, Any], arrays: Arrays) -> None:
-    ready = {
-        name: np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
-        for name, array in arrays.items()
+def write(path: Path, sections: Mapping[str, Section]) -> None:
+    """Write a file, which replaces `path` when it is complete; see `replacing`."""
+    sections = dict(sorted(sections.items()))
+    parts = {
+        name: [_describe(*named) for named in sorted(section.arrays.items())]
+        for name, section in sections.items()
     }
-    parts = [
-        Part(name, array.dtype.str, array.shape, _blake(_bytes(array)))
-        for name, array in ready.items()
-    ]
-    text = json.dumps({"meta": meta, "arrays": [part._asdict() for part in parts]})
-    header = text.encode() + bytes(-(_BEFORE + len(text.encode())) % _ALIGNMENT)
+    start = _start(sections, parts)
+    with replacing(path) as file:
+        # Checksums are known when the arrays are written. Their length is known before: the
+        # arrays go first, and each is read from memory only once.
+        file.seek(len(start))
+        for name, section in sections.items():
+            parts[name] = [
+                part._replace(checksum=_write_array(file, section.arrays[part.name]))
+                for part in parts[name]
+            ]
+        file.seek(0)
+        file.write(_start(sections, parts))
+
+
+def _describe(name: str, array: NDArray[Any]) -> Part:
+    """Describe an array that is not written yet, with a checksum of zeros."""
+    dtype = array.dtype.newbyteorder("<").str
+    if dtype not in _DTYPES or not 1 <= array.ndim <= 3:
+        raise ValueError(
+            f"array {name!r} of dtype {array.dtype} with {array.ndim} dimensions cannot be saved: "
+            "make it an array of integers or floats with 1 to 3 dimensions"
+        )
+    return Part(name, dtype, array.shape, "0" * 2 * _CHECKSUM)
+
+
+def _start(sections: Mapping[str, Section], parts: Mapping[str, list[Part]]) -> bytes:
+    """All that comes before the arrays."""
+    content = {
+        name: {
+            "meta": section.meta,
+            "optional": section.optional,
+            "arrays": [part._asdict() for part in parts[name]],
+        }
+        for name, section in sections.items()
+    }
+    try:
+        header = json.dumps({"sections": content}, sort_keys=True).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"settings that JSON cannot hold cannot be saved: {error}") from None
+    header += bytes(-(_BEFORE + len(header)) % _ALIGNMENT)
     if len(header) > _LONGEST_HEADER:
-        raise ValueError(f"settings of {len(header):,} bytes are too long for a file")
+        raise ValueError(
+            f"settings of {len(header):,} bytes cannot be saved, the limit is "
+            f"{_LONGEST_HEADER:,}: keep long lists in arrays"
+        )
     prefix = _PREFIX.pack(MAGIC, VERSION, len(header))
-    file.write(prefix + bytes.fromhex(_blake(prefix, header)) + header)
-    for array in ready.values():
-        file.write(_bytes(array))
-        file.write(bytes(-array.nbytes % _ALIGNMENT))
+    return prefix + bytes.fromhex(_blake(prefix, header)) + header
 
 
-def _bytes(array: NDArray[Any]) -> Any:
-    return memoryview(array.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
+def _write_array(file: BinaryIO, array: NDArray[Any]) -> str:
+    """Write an array and the zeros that follow it; the checksum of what was written."""
+    digest = hashlib.blake2b(digest_size=_CHECKSUM)
+    for piece in _pieces(array):
+        digest.update(piece)
+        file.write(piece)
+    file.write(bytes(-array.nbytes % _ALIGNMENT))
+    return digest.hexdigest()
 
 
-def _blake(*pieces: Any) -> str:
+def _pieces(array: NDArray[Any]) -> Iterator[memoryview]:
+    """The bytes of an array. Only one that lies otherwise in memory is copied, piece by piece."""
+    dtype = array.dtype.newbyteorder("<")
+    if array.flags.c_contiguous and array.dtype == dtype:
+        yield from _split(array)
+        return
+    row = max(1, array.nbytes // max(1, len(array)))
+    rows = max(1, _PIECE // row)
+    for first in range(0, len(array), rows):
+        yield from _split(np.ascontiguousarray(array[first : first + rows], dtype))
+
+
+def _split(array: NDArray[Any]) -> Iterator[memoryview]:
+    """Views of the bytes of a contiguous array, one piece after the other."""
+    whole = memoryview(array.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
+    for first in range(0, len(whole), _PIECE):
+        yield whole[first : first + _PIECE]
+
+
+def _blake(*pieces: bytes) -> str:
     digest = hashlib.blake2b(digest_size=_CHECKSUM)
     for piece in pieces:
         digest.update(piece)
@@ -148,49 +172,103 @@ def _blake(*pieces: Any) -> str:
 # Reading
 
 
-class Reader:
-    """An open file whose header is whole, and whose size is what the header says."""
+class _Stored(NamedTuple):
+    """A section as the header describes it; each array with its place in the file."""
 
-    def __init__(self, path: Path) -> None:
+    meta: dict[str, Any]
+    optional: bool
+    parts: dict[str, tuple[Part, int]]
+
+
+class Reader:
+    """An open file whose header is intact, and whose size is what the header says.
+
+    `known` names the sections that the caller can use. Other sections are left out if they are
+    optional; otherwise the file is refused. None accepts every section. A file of format 1 has
+    one section, called "format 1", whatever is known.
+    """
+
+    def __init__(self, path: Path, known: Collection[str] | None = None) -> None:
         self.path = path
         # One open file for everything: the path may be saved to again at any time.
         self._file = path.open("rb")
         weakref.finalize(self, self._file.close)
         size = os.fstat(self._file.fileno()).st_size
-        self.meta, parts, place = _read_header(self._file, path, size)
-        self._parts: dict[str, tuple[Part, int]] = {}
-        for part in parts:
-            self._parts[part.name] = part, place
-            place += part.length + -part.length % _ALIGNMENT
-        if place != size:
-            cut = "cut short" if size < place else "longer than it should be"
-            raise CorruptFileError(f"{path} is {cut}: {size:,} bytes instead of {place:,}")
+        self.version, header = _read_header(self._file, path, size)
+        try:
+            stored, end = _parse(self.version, header, self._file.tell())
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            raise CorruptFileError(f"{path} has a header that makes no sense") from None
+        if end != size:
+            cut = "cut short" if size < end else "longer than it should be"
+            raise CorruptFileError(f"{path} is {cut}: {size:,} bytes instead of {end:,}")
+        if known is not None and self.version > 1:
+            stored = _without_unknown(stored, known, path)
+        self._sections = stored
 
-    @property
-    def names(self) -> list[str]:
-        return list(self._parts)
+    def __contains__(self, section: str) -> bool:
+        return section in self._sections
 
-    def part(self, name: str) -> Part:
-        return self._parts[name][0]
+    def sections(self) -> list[str]:
+        """Names of the sections, in alphabetical order."""
+        return list(self._sections)
 
-    def read(self, name: str, *, mmap: bool = False) -> NDArray[Any]:
-        """An array, compared with its checksum; with `mmap` only opened, changes not written."""
-        part, place = self._parts[name]
+    def meta(self, section: str) -> dict[str, Any]:
+        """The settings of a section."""
+        return self._section(section).meta
+
+    def names(self, section: str) -> list[str]:
+        """Names of the arrays of a section, in alphabetical order (in format 1: as written)."""
+        return list(self._section(section).parts)
+
+    def part(self, section: str, name: str) -> Part:
+        """What the header says of an array."""
+        return self._find(section, name)[0]
+
+    def read(self, section: str, name: str, *, mmap: bool = False) -> NDArray[Any]:
+        """Read an array and compare it with its checksum.
+
+        With `mmap` it is only mapped, without being compared; changes stay in memory.
+        """
+        part, place = self._find(section, name)
         if part.length == 0:
-            return np.empty(part.shape, part.dtype)
-        if mmap:
-            return np.asarray(np.memmap(self._file, part.dtype, "c", place, part.shape))
-        array = np.empty(part.shape, part.dtype)
-        padding = -part.length % _ALIGNMENT
+            array = np.empty(part.shape, part.dtype)
+        elif mmap:
+            array = np.asarray(np.memmap(self._file, part.dtype, "c", place, part.shape))
+        else:
+            array = np.empty(part.shape, part.dtype)
+            if not self._read_into(array, part, place):
+                raise CorruptFileError(
+                    f"{self.path} is damaged: in section {section!r}, {name!r} does not match its "
+                    "checksum"
+                )
+        return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+    def _read_into(self, array: NDArray[Any], part: Part, place: int) -> bool:
+        """Fill an array from the file; False if it or the zeros after it are not as written."""
+        digest = hashlib.blake2b(digest_size=_CHECKSUM)
         self._file.seek(place)
-        whole = self._file.readinto(_bytes(array)) == part.length
-        whole = whole and self._file.read(padding) == bytes(padding)
-        if not whole or _blake(_bytes(array)) != part.checksum:
-            raise CorruptFileError(f"{self.path} is damaged: {name!r} does not match its checksum")
-        return array
+        for piece in _split(array):
+            if self._file.readinto(piece) != len(piece):
+                return False
+            digest.update(piece)
+        padding = -part.length % _ALIGNMENT
+        return self._file.read(padding) == bytes(padding) and digest.hexdigest() == part.checksum
+
+    def _section(self, section: str) -> _Stored:
+        if section not in self._sections:
+            raise CorruptFileError(f"{self.path} has no section {section!r}")
+        return self._sections[section]
+
+    def _find(self, section: str, name: str) -> tuple[Part, int]:
+        parts = self._section(section).parts
+        if name not in parts:
+            raise CorruptFileError(f"{self.path} has no array {name!r} in section {section!r}")
+        return parts[name]
 
 
-def _read_header(file: BinaryIO, path: Path, size: int) -> tuple[dict[str, Any], list[Part], int]:
+def _read_header(file: BinaryIO, path: Path, size: int) -> tuple[int, bytes]:
+    """Version and header of a file, compared with their checksum."""
     start = file.read(_BEFORE)
     if not start.startswith(MAGIC):
         raise CorruptFileError(f"{path} is not a perchtree file, or its first bytes are damaged")
@@ -202,25 +280,53 @@ def _read_header(file: BinaryIO, path: Path, size: int) -> tuple[dict[str, Any],
     header = file.read(length)
     if _blake(start[: _PREFIX.size], header) != start[_PREFIX.size :].hex():
         raise CorruptFileError(f"{path} is damaged: the header does not match its checksum")
-    if version != VERSION:
+    if not 1 <= version <= VERSION:
         raise CorruptFileError(
-            f"{path} has format {version}, this version of perchtree reads {VERSION}: update it"
+            f"{path} has format {version}, this version of perchtree reads up to {VERSION}: "
+            "update perchtree"
         )
-    try:
-        content = json.loads(header.rstrip(b"\0"))
-        parts = [_as_part(entry) for entry in content["arrays"]]
-        if len({part.name for part in parts}) < len(parts) or not isinstance(content["meta"], dict):
+    return version, header
+
+
+def _parse(version: int, header: bytes, place: int) -> tuple[dict[str, _Stored], int]:
+    """The sections of a header, and where the last array ends if the first starts at `place`."""
+    content = json.loads(header.rstrip(b"\0"))
+    entries = content["sections"] if version > 1 else {FORMAT_1: content | {"optional": False}}
+    sections = {}
+    for section, entry in entries.items():
+        parts: dict[str, tuple[Part, int]] = {}
+        for part in map(_as_part, entry["arrays"]):
+            if part.name in parts:
+                raise ValueError
+            parts[part.name] = part, place
+            place += part.length + -part.length % _ALIGNMENT
+        meta, optional = entry["meta"], entry["optional"]
+        if not isinstance(meta, dict) or not isinstance(optional, bool):
             raise ValueError
-    except (ValueError, TypeError, KeyError, RecursionError):
-        raise CorruptFileError(f"{path} has a header that makes no sense") from None
-    return content["meta"], parts, _BEFORE + length
+        sections[section] = _Stored(meta, optional, parts)
+    return sections, place
 
 
 def _as_part(entry: Any) -> Part:
-    part = Part(str(entry["name"]), entry["dtype"], tuple(entry["shape"]), str(entry["checksum"]))
-    shape = part.shape
-    if part.dtype not in _DTYPES or not 1 <= len(shape) <= 3:
+    part = Part(entry["name"], entry["dtype"], tuple(entry["shape"]), entry["checksum"])
+    if not isinstance(part.name, str) or part.dtype not in _DTYPES or not 1 <= len(part.shape) <= 3:
         raise ValueError
-    if not all(type(n) is int and 0 <= n < 2**40 for n in shape):
+    if not all(type(n) is int and 0 <= n < 2**40 for n in part.shape):
+        raise ValueError
+    # NumPy refuses an array without elements, too, if its other dimensions are too large.
+    if math.prod(max(n, 1) for n in part.shape) >= 2**60:
         raise ValueError
     return part
+
+
+def _without_unknown(
+    stored: dict[str, _Stored], known: Collection[str], path: Path
+) -> dict[str, _Stored]:
+    """The sections that are known; an error if another one is not optional."""
+    for name, section in stored.items():
+        if name not in known and not section.optional:
+            raise CorruptFileError(
+                f"{path} was written by a newer version of perchtree, which keeps {name!r} in it: "
+                "update perchtree"
+            )
+    return {name: section for name, section in stored.items() if name in known}
