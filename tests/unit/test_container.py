@@ -1,5 +1,6 @@
 """The container: what was written comes back, and whatever else is in a file is refused."""
 
+import os
 import tracemalloc
 from pathlib import Path
 
@@ -300,6 +301,15 @@ def test_what_cannot_be_saved_leaves_the_old_file(tmp_path, wrong, message):
     assert "\n" not in str(error.value)
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["small.perch"]
+
+
+def test_a_file_cut_short_after_it_was_opened(tmp_path):
+    path = tmp_path / "large.perch"
+    write(path, {"a": Section({}, {"x": np.arange(100_000)})})  # more than is read ahead
+    reader = Reader(path)
+    os.truncate(path, 700_000)
+    with pytest.raises(CorruptFileError, match="'x' does not match its checksum"):
+        reader.read("a", "x")
 
 
 def test_maps_outlive_a_replaced_file(tmp_path):

@@ -1,6 +1,8 @@
 """One writer per file: two processes never both hold its lock."""
 
 import contextlib
+import errno
+import fcntl
 import os
 import subprocess
 import sys
@@ -171,10 +173,9 @@ def test_where_there_can_be_no_lock(path, tmp_path):
 
 def test_a_file_system_without_locks(path, monkeypatch):
     """No lock is better than one that stays when its process is killed."""
-    import fcntl
 
     def refuse(*_arguments):
-        raise OSError(38, "Function not implemented")
+        raise OSError(errno.ENOSYS, "Function not implemented")
 
     monkeypatch.setattr(fcntl, "flock", refuse)
     with pytest.raises(OSError, match=r"cannot be locked \(Function not implemented\)"):

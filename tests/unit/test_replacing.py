@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import fcntl
 import os
 import resource
 import signal
@@ -243,6 +244,37 @@ def test_a_file_that_may_not_grow(tmp_path):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, handler)
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["tree.perch"]
+
+
+def test_a_file_system_without_locks(tmp_path, monkeypatch):
+    """Files are saved all the same, and nothing is taken for a leftover."""
+    path = tmp_path / "tree.perch"
+    with writer(path):
+        pass
+    left = parts(tmp_path)
+
+    def refuse(*_arguments):
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    save(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert parts(tmp_path) == left
+
+
+def test_permissions_that_cannot_be_kept(tmp_path, monkeypatch):
+    path = tmp_path / "tree.perch"
+    save(path, b"old")
+    path.chmod(0o666)
+
+    def refuse(*_arguments):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "chmod", refuse)
+    with umask(0o077), pytest.raises(PermissionError, match="cannot save: Operation not"):
+        save(path, b"new")
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["tree.perch"]
 
