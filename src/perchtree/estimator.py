@@ -277,7 +277,8 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 else:
                     tracker.restart(points, clusters, moved)
                 tracker.state = state
-            assert tracker.labels is not None and tracker.points is not None
+            assert tracker.labels is not None
+            assert tracker.points is not None
             tracker.labels.flags.writeable = False
             return tracker.points, tracker.labels
 
@@ -379,7 +380,7 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return (labels, distances[:, 0]) if return_distance else labels
 
     def nearest(self, X: ArrayLike, k: int = 1) -> tuple[NDArray[Any], NDArray[np.float32]]:
-        """The keys of each row's k nearest points, and their distances; see `Collection.nearest`."""
+        """Find the keys of each row's k nearest points; see `Collection.nearest`."""
         ids, distances = self._nearest(X, k)
         return self.collection_.records.keys(ids), distances
 

@@ -384,7 +384,7 @@ def test_a_full_disk(perch, tmp_path, tree, monkeypatch):
         raise OSError(28, "No space left on device")
 
     before = (tmp_path / tree).read_bytes()
-    monkeypatch.setattr("perchtree.files.container.os.fsync", fail)
+    monkeypatch.setattr("perchtree.files.replacing.os.fsync", fail)
     for command in (["refine", tree], ["cut", tree, "-o", "c.csv"], ["plot", tree, "-o", "t.html"]):
         assert "No space left on device" in perch.fails(*command)
     assert (tmp_path / tree).read_bytes() == before
