@@ -307,7 +307,7 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def exemplars_(self) -> NDArray[Any]:
         with self._fitted_tree.lock:
             _, clusters = np.unique(self.labels_, return_inverse=True)
-            ids = find_exemplars(self.tree_._tree, clusters)
+            ids = find_exemplars(self.tree_._tree, self.tree_.table, clusters)
             return self.keys_[ids] if len(self._known_keys()) else ids
 
     @property

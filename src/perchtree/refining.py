@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._centres import node_centres
 from ._kernels.schema import GRAFTS, LEAF, N_POINTS, NODE, NONE, Queue, Tree
 from .search import batch
 
@@ -45,7 +46,7 @@ class Refinement:
     def _find(self, leaves: NDArray[np.int32]) -> NDArray[np.int32]:
         """The k nearest other leaves of each, as nodes, NONE where there are fewer."""
         own = self._tree._replace(counts=self._tree.counts.copy())  # work not counted
-        rows = _centres(self._tree, leaves)
+        rows = node_centres(self._tree, leaves).astype(np.float32)
         _, found = batch.nearest_leaves(own, rows, self._search, self._k + 1, self._n_jobs)
         nodes = found[:, :, NODE]
         itself = nodes == leaves[:, np.newaxis]
@@ -59,12 +60,3 @@ def _leaves(tree: Tree) -> NDArray[np.int32]:
     leaf_of = tree.ids[: int(tree.counts[N_POINTS]), LEAF]
     leaves, first = np.unique(leaf_of, return_index=True)
     return np.ascontiguousarray(leaves[np.argsort(first)])
-
-
-def _centres(tree: Tree, leaves: NDArray[np.int32]) -> NDArray[np.float32]:
-    """Each leaf's point, or the mean of a collapsed one."""
-    centres = np.empty((len(leaves), tree.points.shape[1]), np.float32)
-    is_point = leaves % 2 == 0
-    centres[is_point] = tree.points[leaves[is_point] // 2]
-    centres[~is_point] = tree.means[leaves[~is_point] // 2]
-    return centres
