@@ -8,9 +8,7 @@ from ._kernels.schema import LEAF, SIZE, Tree
 from .table import NodeTable
 
 
-def find_exemplars(
-    tree: Tree, table: NodeTable, clusters: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def find_exemplars(tree: Tree, table: NodeTable, clusters: NDArray[np.int64]) -> NDArray[np.int64]:
     """The id of one point for each of the clusters 0, 1, 2, ... of all points.
 
     A collapsed leaf is where its points have their mean, or, in a tree that keeps no means, in

@@ -26,8 +26,14 @@ from ._kernels.schema import (
 from ._validate import as_choice, as_count, as_rows, chunks
 from .checks import check_collapsed, check_tree
 from .errors import CorruptFileError, InvariantError
-from .exporting import ExportableTree
+from .exports.authors import to_authors
+from .exports.json import to_json
+from .exports.linkage import to_linkage
+from .exports.newick import to_newick
+from .exports.pandas import to_pandas
 from .files.trees import TreeFile, read_tree, user_columns, write_tree
+from .html.page import to_html
+from .reading import ReadableTree
 from .refining import Refinement
 from .search import batch
 from .search.threads import count_jobs
@@ -44,7 +50,7 @@ _SETTINGS = (
 )  # fmt: skip
 
 
-class ClusterTree(ExportableTree):
+class ClusterTree(ReadableTree):
     """An online cluster tree: PERCH (Kobren, Monath, Krishnamurthy and McCallum, KDD 2017).
 
     A binary tree with the points at its leaves. Each new point goes beside its nearest
@@ -447,6 +453,15 @@ class ClusterTree(ExportableTree):
         Copies take less than is estimated here. In collapsed mode only ids go on growing.
         """
         return _arrays.estimate_bytes(self._tree, n_points)
+
+    # Exports
+
+    to_linkage = to_linkage
+    to_newick = to_newick
+    to_pandas = to_pandas
+    to_json = to_json
+    to_authors = to_authors
+    to_html = to_html
 
     # The object itself
 

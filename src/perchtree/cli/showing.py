@@ -47,7 +47,7 @@ def plot(
         texts = [str(key) for key in session.ids]
     if output.lower().endswith(".html"):
         session.model.tree_.to_html(
-            output, texts, labels, title=title, max_leaves=max_leaves or 25_000
+            output, texts, labels, title=title, branches=max_leaves or 25_000
         )
     else:
         _draw(session.model.tree_, output, max_leaves or 60, title, texts, labels)
@@ -72,8 +72,7 @@ def _draw(tree: Any, output: str, max_leaves: int, title: str, texts: Any, label
     from ..plot import plot_dendrogram
 
     figure, ax = plt.subplots(figsize=(10, max(3.0, 0.18 * min(max_leaves, tree.n_leaves))))
-    plot_dendrogram(tree, max_leaves, labels=labels, texts=texts, ax=ax)
-    ax.set_title(title, loc="left")
+    plot_dendrogram(tree, max_leaves, classes=labels, texts=texts, title=title, ax=ax)
     with replacing(Path(output)) as file:
         figure.savefig(file, format=Path(output).suffix[1:].lower(), dpi=150, bbox_inches="tight")
     plt.close(figure)
