@@ -143,7 +143,7 @@ function showPanel(i) {
     }
     if (rest > 0) bar(bars, "others", rest, sizes[i], "gray");
   }
-  element("h3", texts ? (children[i].length ? "Some of it" : "Text") : "Points", panel);
+  element("h3", texts ? (children[i].length ? "Examples" : "Text") : "Points", panel);
   const some = element("ul", undefined, panel);
   for (const leaf of leavesBelow(i, 12)) {
     const item = element("li", undefined, some);
