@@ -11,9 +11,10 @@ import matplotlib as mpl
 import numpy as np
 
 from perchtree import ClusterTree
-from perchtree.plot import plot_dendrogram, plot_growth, plot_profile, watch_growth
+from perchtree.plot import plot_dendrogram, plot_profile
 
 from .data import load
+from .growth import plot_growth, watch_growth
 
 mpl.use("agg")
 PICTURES = Path(__file__).parent.parent / "docs" / "pictures"
@@ -33,7 +34,7 @@ def questions_to_an_assistant() -> Any:
     X, texts = load_texts("clinc150")
     tree = ClusterTree(X.shape[1], linkage="average", n_jobs=-1)
     tree.insert(X)
-    return plot_dendrogram(tree, max_leaves=50, texts=texts)
+    return plot_dendrogram(tree, branches=50, texts=texts)
 
 
 def handwritten_digits() -> Any:
@@ -41,7 +42,7 @@ def handwritten_digits() -> Any:
     X, y = load("digits")
     tree = ClusterTree(X.shape[1], linkage="average")
     tree.insert(X)
-    return plot_dendrogram(tree, max_leaves=40, labels=y)
+    return plot_dendrogram(tree, branches=40, classes=y)
 
 
 def how_many_clusters() -> Any:
@@ -49,11 +50,11 @@ def how_many_clusters() -> Any:
     X, y = load("digits")
     tree = ClusterTree(X.shape[1], linkage="average")
     tree.insert(X)
-    return plot_profile(tree, labels=y)
+    return plot_profile(tree, classes=y)
 
 
 def what_clusters_cost() -> Any:
-    """The same without classes"""
+    """What each number of clusters costs: no classes are needed"""
     X, _ = load("digits")
     tree = ClusterTree(X.shape[1], linkage="average")
     tree.insert(X)
@@ -72,7 +73,7 @@ def half_a_million_rows_at_a_glance() -> Any:
     X, y = load("covtype")
     tree = ClusterTree(X.shape[1], linkage="average", n_jobs=-1)
     tree.insert(X)
-    return plot_dendrogram(tree, max_leaves=40, labels=y)
+    return plot_dendrogram(tree, branches=40, classes=y)
 
 
 GALLERY = [

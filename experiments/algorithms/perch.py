@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perchtree import ClusterTree
-from perchtree.plot import watch_growth
 
+from ..growth import watch_growth
 from . import Outcome
 
 PUBLISHED: dict[str, Any] = {}
@@ -60,7 +60,7 @@ def run(X: NDArray[np.float32], n_clusters: int, seed: int, **settings: Any) -> 
 
 
 def grow(X: NDArray[np.float32], n_clusters: int, seed: int, **settings: Any) -> Outcome:
-    """The same, watched: time and depth against the number of points."""
+    """Build a tree step by step: time and depth against the number of points."""
     settings["search"] = "astar"
     warm_up(**settings)
     tree = ClusterTree(X.shape[1], **settings)

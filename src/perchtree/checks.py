@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._arrays import has_moments
+from ._centres import node_centres
 from ._kernels.measure import mark_reached
 from ._kernels.numbering import box_node, is_point, point_node, row_of
 from ._kernels.schema import (
@@ -48,7 +49,7 @@ def check_tree(tree: Tree) -> None:
     _check_features(tree, leaves)
     _check_boxes(tree, internal)
     if has_moments(tree):
-        within, means = _scatter(tree, leaves), _mean(tree, leaves)
+        within, means = _scatter(tree, leaves), node_centres(tree, leaves)
         _require(np.isfinite(within) & (within >= 0), leaves, "has no scatter")
         _require(np.asarray(np.isfinite(means).all(axis=1)), leaves, "has no mean")
         with np.errstate(invalid="ignore", over="ignore"):  # comparisons tell
@@ -254,20 +255,17 @@ def _check_moments(tree: Tree, internal: NDArray[np.int64]) -> None:
         part = internal[start:stop]
         left, right = tree.nodes[part, LEFT], tree.nodes[part, RIGHT]
         size, other = (tree.nodes[side, SIZE].astype(float) for side in (left, right))
-        gap = _mean(tree, right) - _mean(tree, left)
-        mean = _mean(tree, left) + gap * (other / (size + other))[:, np.newaxis]
+        one = node_centres(tree, left)
+        gap = node_centres(tree, right) - one
+        mean = one + gap * (other / (size + other))[:, np.newaxis]
         reach = np.abs(tree.boxes[row_of(part)]).max(axis=1).astype(float)
-        exact = np.abs(mean - _mean(tree, part)) <= 1e-12 * reach
+        exact = np.abs(mean - node_centres(tree, part)) <= 1e-12 * reach
         _require(exact.all(axis=1), part, "has a mean that is not that of its children")
         between = size * other / (size + other) * (gap**2).sum(axis=1)
         total = _scatter(tree, left) + _scatter(tree, right) + between
         slack = 1e-9 * total + 1e-20 * (size + other) * (reach**2).sum(axis=1)
         exact = np.abs(total - _scatter(tree, part)) <= slack
         _require(exact, part, "has a scatter that does not follow from its children's")
-
-
-def _mean(tree: Tree, nodes: NDArray[np.integer]) -> NDArray[np.float64]:
-    return _features(tree.points, tree.means, nodes).astype(np.float64)
 
 
 def _scatter(tree: Tree, nodes: NDArray[np.integer]) -> NDArray[np.float64]:

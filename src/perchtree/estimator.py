@@ -331,7 +331,8 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def exemplars_(self) -> NDArray[Any]:
         with self.tree_.reading() as tree:
             _, clusters = np.unique(self.all_labels_, return_inverse=True)
-            return self.collection_.records.keys(find_exemplars(tree, clusters))
+            ids = find_exemplars(tree, self.tree_.table, clusters)
+            return self.collection_.records.keys(ids)
 
     @property
     def keys_(self) -> NDArray[Any]:

@@ -1,9 +1,9 @@
-"""How good a tree or a flat clustering is, given true labels.
+"""How good a tree or a flat clustering is, given the true classes.
 
-Unlabelled points and noise have negative labels, as in scikit-learn. `negative` says what to make
-of them: with "singletons" each is a class of its own, so it is in no pair, but counts among the
-points of a node; with "drop" they are left out altogether; with "class" a negative label is a
-label like any other.
+Points without a class, and noise, have negative numbers, as in scikit-learn. `negative` says what
+to make of them: with "singletons" each is a class of its own, so it is in no pair, but counts among
+the points of a node; with "drop" they are left out altogether; with "class" a negative number is a
+class like any other.
 """
 
 from typing import Any, NamedTuple, overload
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._kernels.purity import Forest, lay_out, sample_purity, sum_purity
 from ._kernels.schema import NONE
+from ._renamed import renamed
 from ._validate import as_choice, as_count
 from .table import NodeTable, parents_of
 from .tree import ClusterTree
@@ -37,19 +38,20 @@ class PurityEstimate(NamedTuple):
 
 @overload
 def dendrogram_purity(
-    tree: Any, labels: ArrayLike, *, n_samples: None = None, negative: str = ...
+    tree: Any, classes: ArrayLike, *, n_samples: None = None, negative: str = ...
 ) -> float: ...
 
 
 @overload
 def dendrogram_purity(
-    tree: Any, labels: ArrayLike, *, n_samples: int, random_state: Any = ..., negative: str = ...
+    tree: Any, classes: ArrayLike, *, n_samples: int, random_state: Any = ..., negative: str = ...
 ) -> PurityEstimate: ...
 
 
+@renamed(labels="classes")
 def dendrogram_purity(
     tree: Any,
-    labels: ArrayLike,
+    classes: ArrayLike,
     *,
     n_samples: int | None = None,
     random_state: Any = None,
@@ -69,14 +71,14 @@ def dendrogram_purity(
 
         Points that share a leaf of a ClusterTree meet at that leaf. A `children` array has
         them meet one after the other, so its purity can differ a little.
-    labels : array-like of shape (n,)
-        The class of each point.
+    classes : array-like of shape (n,)
+        The true class of each point.
     n_samples : int, optional
-        Draw so many pairs instead of looking at all.
+        Draw so many pairs instead of looking at all of them.
     random_state : int or numpy.random.Generator, optional
         For the sample.
     negative : {"singletons", "drop", "class"}
-        What negative labels mean; see the module's documentation.
+        What negative classes mean; see the module's documentation.
 
     Returns
     -------
@@ -89,20 +91,20 @@ def dendrogram_purity(
     >>> dendrogram_purity([[0, 2], [1, 3], [4, 5]], ["a", "a", "b", "b"])
     0.5
     """
-    parents, n_points = _as_parents(tree, np.size(labels))
-    if np.size(labels) != n_points:
-        raise ValueError(f"{np.size(labels)} labels for a tree of {n_points} points")
-    classes, kept = _as_classes(labels, negative)
-    n_pairs = _count_pairs(np.bincount(classes[kept]))
+    parents, n_points = _as_parents(tree, np.size(classes))
+    if np.size(classes) != n_points:
+        raise ValueError(f"{np.size(classes)} classes for a tree of {n_points} points")
+    numbers, kept = _as_numbers(classes, negative)
+    n_pairs = _count_pairs(np.bincount(numbers[kept]))
     if n_pairs == 0:
-        raise ValueError("no two points share a label: dendrogram purity is not defined")
+        raise ValueError("no two points share a class: dendrogram purity is not defined")
     forest = _as_forest(parents, kept)
     if n_samples is not None:
         rng = np.random.default_rng(random_state)
-        return _estimate(forest, classes, kept, as_count("n_samples", n_samples, 2), rng)
-    tallies = np.zeros((int(classes.max()) + 1, 3), np.int64)
+        return _estimate(forest, numbers, kept, as_count("n_samples", n_samples, 2), rng)
+    tallies = np.zeros((int(numbers.max()) + 1, 3), np.int64)
     total = np.zeros(1)
-    sum_purity(forest, classes, tallies, total)
+    sum_purity(forest, numbers, tallies, total)
     return float(total[0]) / n_pairs
 
 
@@ -112,7 +114,8 @@ def pairwise_scores(
     """Precision, recall and F1 over pairs of points (section 6.3), exactly.
 
     A pair is predicted if both points are in one cluster, and true if both are of one class.
-    With negative="drop", points with a negative label on either side are left out.
+    With negative="drop", points with a negative number on either side are left out. The arguments
+    are called as in scikit-learn: `labels_true` are the classes, `labels_pred` the clusters.
 
     Examples
     --------
@@ -121,15 +124,17 @@ def pairwise_scores(
     """
     if np.size(labels_true) != np.size(labels_pred):
         raise ValueError(
-            f"{np.size(labels_true)} true labels, but {np.size(labels_pred)} predicted ones"
+            f"{np.size(labels_true)} points have classes, but {np.size(labels_pred)} have clusters"
         )
-    true, kept_true = _as_classes(labels_true, negative)
-    pred, kept_pred = _as_classes(labels_pred, negative)
+    true, kept_true = _as_numbers(labels_true, negative)
+    pred, kept_pred = _as_numbers(labels_pred, negative)
     kept = kept_true & kept_pred
     true, pred = true[kept], pred[kept]
     n_true, n_pred = _count_pairs(np.bincount(true)), _count_pairs(np.bincount(pred))
     if n_true == 0 or n_pred == 0:
-        raise ValueError("no pair of points shares a label: pairwise scores are not defined")
+        raise ValueError(
+            "no two points share a class, or a cluster: pairwise scores are not defined"
+        )
     both = np.unique(true * (int(pred.max()) + 1) + pred, return_counts=True)[1]
     n_both = _count_pairs(both)
     return PairwiseScores(n_both / n_pred, n_both / n_true, 2 * n_both / (n_true + n_pred))
@@ -142,21 +147,21 @@ def pairwise_f1(
     return pairwise_scores(labels_true, labels_pred, negative=negative).f1
 
 
-def _as_classes(labels: ArrayLike, negative: str) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Labels as 0, 1, 2, ..., and which points count."""
+def _as_numbers(groups: ArrayLike, negative: str) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Classes or clusters as 0, 1, 2, ..., and which points count."""
     as_choice("negative", negative, NEGATIVE)
-    array = np.asarray(labels)
+    array = np.asarray(groups)
     if array.ndim != 1 or array.size == 0:
-        raise ValueError(f"expected a 1-d array of labels, got one of shape {array.shape}")
-    classes = np.unique(array, return_inverse=True)[1].astype(np.int64)
+        raise ValueError(f"expected a 1-d array, one entry per point, got shape {array.shape}")
+    numbers = np.unique(array, return_inverse=True)[1].astype(np.int64)
     kept = np.ones(len(array), bool)
     if negative != "class" and array.dtype.kind in "if":
         is_negative = array < 0
         if negative == "drop":
             kept = ~is_negative
-        classes[is_negative] = len(array) + np.arange(is_negative.sum())
-        classes = np.unique(classes, return_inverse=True)[1].astype(np.int64)
-    return classes, kept
+        numbers[is_negative] = len(array) + np.arange(is_negative.sum())
+        numbers = np.unique(numbers, return_inverse=True)[1].astype(np.int64)
+    return numbers, kept
 
 
 def _count_pairs(counts: NDArray[Any]) -> int:
@@ -164,7 +169,7 @@ def _count_pairs(counts: NDArray[Any]) -> int:
     return int((counts * (counts - 1) // 2).sum())
 
 
-def _as_parents(tree: Any, n_labels: int) -> tuple[NDArray[np.int64], int]:
+def _as_parents(tree: Any, n_given: int) -> tuple[NDArray[np.int64], int]:
     """The parent of each node, points first, and the number of points."""
     tree = getattr(tree, "tree_", tree)
     if isinstance(tree, ClusterTree):
@@ -181,7 +186,7 @@ def _as_parents(tree: Any, n_labels: int) -> tuple[NDArray[np.int64], int]:
             f"matrix or an array of parents; got {array.dtype} of shape {array.shape}"
         )
     if array.ndim == 1:
-        return _checked_parents(array.astype(np.int64), n_labels), n_labels
+        return _checked_parents(array.astype(np.int64), n_given), n_given
     n_points = len(array) + 1
     if not np.array_equal(np.sort(array, axis=None), np.arange(2 * n_points - 2)):
         raise ValueError("not a tree: each number but the last must be a child exactly once")
@@ -190,7 +195,7 @@ def _as_parents(tree: Any, n_labels: int) -> tuple[NDArray[np.int64], int]:
 
 def _checked_parents(parents: NDArray[np.int64], n_points: int) -> NDArray[np.int64]:
     if len(parents) < n_points:
-        raise ValueError(f"{n_points} labels, but only {len(parents)} nodes, points included")
+        raise ValueError(f"{n_points} classes, but only {len(parents)} nodes, points included")
     if (parents == NONE).sum() != 1:
         raise ValueError("not a tree: exactly one node, the root, must have the parent -1")
     wrong = (parents >= len(parents)) | (parents < NONE)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _arrays
+from ._centres import node_centres
 from ._kernels.modes import Grafts
-from ._kernels.numbering import is_point, row_of
 from ._kernels.schema import GRAFTS, LEAF, NODE, NONE, Tree, Upkeep
 from .search.interface import Search
 from .table import living_ids
@@ -62,7 +62,7 @@ class Refinement:
 
     def _find(self, leaves: NDArray[np.int32]) -> NDArray[np.int32]:
         """The k nearest other leaves of each, as nodes, NONE where there are fewer."""
-        rows = _centres(self._tree, leaves)
+        rows = node_centres(self._tree, leaves).astype(np.float32)
         found = self._search.nearest(self._tree, rows, self._k + 1, _arrays.make_work())
         nodes = found.leaves[:, :, NODE]
         itself = nodes == leaves[:, np.newaxis]
@@ -75,12 +75,3 @@ def _leaves(tree: Tree) -> NDArray[np.int32]:
     """All leaves, in the order of their smallest ids."""
     leaves, first = np.unique(tree.ids[living_ids(tree), LEAF], return_index=True)
     return np.ascontiguousarray(leaves[np.argsort(first)])
-
-
-def _centres(tree: Tree, leaves: NDArray[np.int32]) -> NDArray[np.float32]:
-    """Each leaf's point, or the mean of a collapsed one."""
-    centres = np.empty((len(leaves), tree.points.shape[1]), np.float32)
-    points = is_point(leaves)
-    centres[points] = tree.points[row_of(leaves[points])]
-    centres[~points] = tree.means[row_of(leaves[~points])]
-    return centres

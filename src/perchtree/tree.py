@@ -18,9 +18,15 @@ from ._kernels.schema import MAX_POINTS, NEAR, WORK, Scratch, Tree
 from ._locks import FairLock
 from ._validate import as_count, as_points, as_rows, chunks
 from .checks import check_collapsed, check_tree
-from .exporting import ExportableTree
+from .exports.authors import to_authors
+from .exports.json import to_json
+from .exports.linkage import to_linkage
+from .exports.newick import to_newick
+from .exports.pandas import to_pandas
 from .files.contents import StoredTree
 from .files.trees import load_tree, save_tree
+from .html.page import to_html
+from .reading import ReadableTree
 from .refining import Refinement
 from .search.interface import Part
 from .search.making import make_search
@@ -38,7 +44,7 @@ _FORMAT = 3
 """Of pickles: changes with the arrays, which kernels trust."""
 
 
-class ClusterTree(ExportableTree):
+class ClusterTree(ReadableTree):
     """An online cluster tree: PERCH (Kobren, Monath, Krishnamurthy and McCallum, KDD 2017).
 
     A binary tree with the points at its leaves. Each new point goes beside its nearest
@@ -394,6 +400,15 @@ class ClusterTree(ExportableTree):
         Copies take less than is estimated here. In collapsed mode only ids go on growing.
         """
         return _arrays.estimate_bytes(self._tree, n_points)
+
+    # Exports
+
+    to_linkage = to_linkage
+    to_newick = to_newick
+    to_pandas = to_pandas
+    to_json = to_json
+    to_authors = to_authors
+    to_html = to_html
 
     # The object itself
 

@@ -1,6 +1,9 @@
 """The page in a real browser: Debian's Chromium, without a window."""
 
+import functools
+import http.server
 import shutil
+import threading
 
 import numpy as np
 import pytest
@@ -10,9 +13,17 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
+from gapped import GappedTree
 from perchtree import ClusterTree
 
 HOSTILE = "</script><script>window.hacked = true</script><img src=x onerror='window.hacked = true'>"
+TITLES = [
+    HOSTILE,
+    "</title>" + HOSTILE,
+    "x /*DATA*/ y",
+    "<!--TITLE--> {{data}} {{script}} {{title}}",
+    "<b>bold</b> & &lt;i&gt; \\u003c \\1 \"'`${1}",
+]
 
 
 @pytest.fixture(scope="module")
@@ -51,10 +62,15 @@ def page(tmp_path_factory):
 
 @pytest.fixture
 def opened(browser, page):
-    browser.get(f"file://{page}")
-    WebDriverWait(browser, 20).until(lambda b: state(b, "ready") == "yes")
+    wait_for(browser, f"file://{page}")
     yield browser
     assert browser.get_log("browser") == []
+
+
+def wait_for(browser, address):
+    browser.get_log("browser")  # forget what other pages have said
+    browser.get(address)
+    WebDriverWait(browser, 20).until(lambda b: state(b, "ready") == "yes")
 
 
 def state(browser, name):
@@ -145,11 +161,107 @@ class TestPage:
         opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
         assert backs[0] != backs[1]
 
-    def test_without_texts_and_labels(self, browser, tmp_path):
-        tree = ClusterTree(2)
-        tree.insert(np.random.default_rng(0).random((50, 2)))
-        tree.to_html(tmp_path / "bare.html", max_leaves=10)
-        browser.get(f"file://{tmp_path / 'bare.html'}")
-        WebDriverWait(browser, 20).until(lambda b: state(b, "ready") == "yes")
+    def test_id_of_a_point(self, opened):
+        press(opened, "/")
+        press(opened, "number 123")
+        press(opened, Keys.ENTER)
+        assert "id\n123" in opened.find_element(By.ID, "panel").text
+
+
+@pytest.mark.jit
+class TestOtherPages:
+    def show(self, browser, path, kind=ClusterTree, n_points=50, **options):
+        tree = kind(2, linkage="box")
+        tree.insert(np.random.default_rng(0).random((n_points, 2)))
+        tree.to_html(path, **options)
+        wait_for(browser, f"file://{path}")
+
+    def test_without_texts_and_classes(self, browser, tmp_path):
+        self.show(browser, tmp_path / "bare.html", branches=10)
         assert "50 points, 19 nodes" in browser.find_element(By.ID, "summary").text
         assert browser.get_log("browser") == []
+
+    @pytest.mark.parametrize("title", TITLES)
+    def test_titles_texts_and_classes_are_text(self, browser, tmp_path, title):
+        known = {"title": title, "texts": [title] * 50, "classes": [title[:40]] * 50}
+        self.show(browser, tmp_path / "hostile.html", **known)
+        assert browser.title == title
+        assert browser.find_element(By.ID, "title").text == title
+        panel = browser.find_element(By.ID, "panel")
+        assert [item.text for item in panel.find_elements(By.TAG_NAME, "bdi")] == [title] * 12
+        assert panel.find_element(By.CSS_SELECTOR, ".bar span").text == title[:40]
+        assert browser.execute_script("return window.hacked") is None
+        assert len(browser.find_elements(By.TAG_NAME, "script")) == 2
+        assert browser.find_elements(By.TAG_NAME, "img") == []
+        assert browser.get_log("browser") == []
+
+    def test_characters_that_turn_text_around(self, browser, tmp_path):
+        title = "photo\u202egpj.exe\u2067\x00\ud800"
+        known = {"title": title, "texts": [title] * 49 + ["\u202e"], "classes": [title] * 50}
+        self.show(browser, tmp_path / "turned.html", **known)
+        assert browser.title == "photogpj.exe"
+        everything = browser.execute_script("return document.documentElement.textContent")
+        assert not set(everything) & set("\u202e\u2067\x00\ud800")
+        assert browser.get_log("browser") == []
+
+    def test_a_count_stays_after_text_from_right_to_left(self, browser, tmp_path):
+        known = {"texts": ["\u05e9\u05dc\u05d5\u05dd"] * 50, "branches": 2}
+        self.show(browser, tmp_path / "hebrew.html", **known)
+        text, count = browser.execute_script(
+            "return [...document.querySelector('#panel ul:last-child li').childNodes].map(node => {"
+            "const range = document.createRange(); range.selectNodeContents(node);"
+            "return range.getBoundingClientRect().left })"
+        )
+        assert text < count
+
+    def test_empty_texts(self, browser, tmp_path):
+        self.show(browser, tmp_path / "empty.html", n_points=3, texts=["", "b", " "])
+        items = browser.find_elements(By.CSS_SELECTOR, "#panel bdi")
+        assert sorted(item.text for item in items) == ["b", "point 0", "point 2"]
+        assert browser.get_log("browser") == []
+
+    def test_ids_with_gaps(self, browser, tmp_path):
+        self.show(browser, tmp_path / "gapped.html", GappedTree, n_points=3)
+        items = browser.find_elements(By.CSS_SELECTOR, "#panel bdi")
+        assert sorted(item.text for item in items) == ["point 10", "point 13", "point 7"]
+
+    def test_policy_stops_what_is_not_the_page(self, browser, page, tmp_path):
+        """If markup got in after all, the browser would run and load none of it."""
+        injected = (
+            "<script>window.hacked = 'script'</script>"
+            "<img src=x onerror=\"window.hacked = 'handler'\">"
+            "<style>body { display: none !important }</style>"
+            "<link rel=stylesheet href='more.css'><script src='more.js'></script><base href='/x/'>"
+        )
+        (tmp_path / "more.js").write_text("window.hacked = 'file'")
+        (tmp_path / "more.css").write_text("header { display: none !important }")
+        text = page.read_text("utf-8")
+        assert text.count("<header>") == 1
+        (tmp_path / "open.html").write_text(text.replace("<header>", injected + "<header>"))
+        wait_for(browser, f"file://{tmp_path / 'open.html'}")
+        assert browser.execute_script("return window.hacked") is None
+        assert browser.find_element(By.ID, "title").is_displayed()
+        refused = [entry["message"] for entry in browser.get_log("browser")]
+        for directive in ("script-src", "style-src", "base-uri", "img-src"):
+            assert any(directive in message for message in refused), directive
+
+    def test_nothing_but_the_page_is_asked_for(self, browser, page):
+        """Served by a web server, too, the page works; it asks for nothing more."""
+        asked = []
+
+        class Handler(http.server.SimpleHTTPRequestHandler):
+            def log_request(self, *args):
+                asked.append(self.path)
+
+        handler = functools.partial(Handler, directory=page.parent)
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            wait_for(browser, f"http://127.0.0.1:{server.server_port}/{page.name}")
+            assert colours(browser) > 5
+            assert browser.get_log("browser") == []
+            fetched = browser.execute_script(
+                "return fetch('/more').then(() => 'sent', () => 'refused')"
+            )
+            server.shutdown()
+        assert fetched == "refused"
+        assert asked == [f"/{page.name}"]

@@ -81,17 +81,17 @@ def test_purity_of_a_chain():
 @pytest.mark.parametrize(
     ("tree", "labels", "message"),
     [
-        ([[0, 1]], [0, 0, 1], "3 labels for a tree of 2 points"),
-        ([[0, 1]], [0, 1], "no two points share a label"),
-        ([[0, 1]], [-1, -1], "no two points share a label"),
+        ([[0, 1]], [0, 0, 1], "3 classes for a tree of 2 points"),
+        ([[0, 1]], [0, 1], "no two points share a class"),
+        ([[0, 1]], [-1, -1], "no two points share a class"),
         ([[0.5, 1.5]], [0, 1], "expected a ClusterTree, a fitted estimator"),
         ([[0, 1], [0, 2]], [0, 1, 1], "exactly once"),
-        ([[0, 1]], [[0, 1]], "1-d array of labels"),
+        ([[0, 1]], [[0, 1]], "1-d array, one entry per point"),
         ([2, 2, 2], [0, 0], "exactly one node, the root"),
         ([2, 9, -1], [0, 0], "node 1 has a parent that does not exist"),
         ([1, 2, -1], [0, 0], "node 0 is below a point"),
         ([3, 3, -1, 4, 3], [0, 0], "do not hang below the root"),
-        ([-1], [0, 0], "2 labels, but only 1 nodes"),
+        ([-1], [0, 0], "2 classes, but only 1 nodes"),
     ],
 )
 def test_purity_errors(tree, labels, message):
@@ -223,9 +223,14 @@ def test_pairwise_scores_do_not_overflow():
 
 
 def test_pairwise_errors():
-    with pytest.raises(ValueError, match="2 true labels, but 1 predicted"):
+    with pytest.raises(ValueError, match="2 points have classes, but 1 have clusters"):
         pairwise_f1([0, 0], [0])
     with pytest.raises(ValueError, match="not defined"):
         pairwise_f1([0, 1], [0, 0])
-    with pytest.raises(ValueError, match="1-d array of labels"):
+    with pytest.raises(ValueError, match="1-d array, one entry per point"):
         pairwise_f1([], [])
+
+
+def test_classes_were_labels():
+    with pytest.raises(TypeError, match="takes 'classes' now, not 'labels'"):
+        dendrogram_purity([[0, 1]], labels=[0, 0])

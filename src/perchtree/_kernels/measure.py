@@ -4,6 +4,7 @@ import numpy as np
 
 from .distances import lower_corner, upper_corner
 from .jit import entry_point
+from .moments import mean_at
 from .schema import NONE, PARENT, ROOT, Bools, Doubles, Floats, Ints, Tree
 from .walk import is_point, next_node, row_of
 
@@ -64,3 +65,19 @@ def measure_diagonal(tree: Tree, node: int) -> float:
         side = np.float64(box[1, j]) - np.float64(box[0, j])
         total += side * side
     return total
+
+
+@entry_point
+def gather_centres(tree: Tree, nodes: Ints, centres: Doubles) -> None:
+    """The mean of each node's points; where no means are kept, the middle of its box."""
+    has_means = tree.means.shape[1] > 0
+    for place in range(nodes.shape[0]):
+        node = nodes[place]
+        if has_means or is_point(node):
+            for j in range(centres.shape[1]):
+                centres[place, j] = mean_at(tree, node, j)
+        else:
+            row = row_of(node)
+            for j in range(centres.shape[1]):
+                lower, upper = np.float64(tree.boxes[row, 0, j]), np.float64(tree.boxes[row, 1, j])
+                centres[place, j] = (lower + upper) / 2

@@ -78,8 +78,7 @@ def _draw(tree: Any, output: str, branches: int, title: str, texts: Any, classes
     from ..plot import plot_dendrogram
 
     figure, ax = plt.subplots(figsize=(10, max(3.0, 0.18 * min(branches, tree.n_leaves))))
-    plot_dendrogram(tree, branches, classes=classes, texts=texts, ax=ax)
-    ax.set_title(title, loc="left")
+    plot_dendrogram(tree, branches, classes=classes, texts=texts, title=title, ax=ax)
     with replacing(Path(output)) as file:
         figure.savefig(file, format=Path(output).suffix[1:].lower(), dpi=150, bbox_inches="tight")
     plt.close(figure)

@@ -1,1 +1,4 @@
-"""Trees for other programs. All of it is built on the node table, and nothing recurses."""
+"""Trees for other programs: one module per format, each with the method that ClusterTree gets.
+
+All of them read the node table only, and none recurses: trees may be as deep as they have points.
+"""

@@ -1,16 +1,32 @@
-"""The tree as SciPy knows trees."""
+"""The tree as a linkage matrix, which SciPy reads."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..table import NodeTable
+from ..reading import ReadableTree
 
 
-def as_linkage(table: NodeTable) -> NDArray[np.float64]:
-    """A linkage matrix (n - 1, 4): two parts, height, size. Heights never shrink."""
-    n_points = table.n_points
+def to_linkage(self: ReadableTree) -> NDArray[np.float64]:
+    """The tree as a SciPy linkage matrix of shape (n_points - 1, 4).
+
+    Each row holds the two parts of a merge (as in `children`), its height and its number of
+    points. Heights are lengths of box diagonals, which never shrink towards the root, whatever
+    the tree's own linkage. Points that share a leaf are joined at the leaf's own height.
+
+    Points are numbered 0 to n_points - 1 in the order of their ids.
+
+    Examples
+    --------
+    >>> from scipy.cluster.hierarchy import fcluster
+    >>> from perchtree import ClusterTree
+    >>> tree = ClusterTree(n_features=1, linkage="box")
+    >>> _ = tree.insert([[0], [1], [10], [11]])
+    >>> fcluster(tree.to_linkage(), 2, "maxclust")
+    array([1, 1, 2, 2], dtype=int32)
+    """
+    table = self.table
     return np.column_stack([
         table.children.astype(np.float64),
-        table.heights[n_points:],
-        table.sizes[n_points:].astype(np.float64),
+        table.heights[table.n_points :],
+        table.sizes[table.n_points :].astype(np.float64),
     ])  # fmt: skip

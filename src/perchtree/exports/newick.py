@@ -2,13 +2,33 @@
 
 from collections.abc import Sequence
 
+from ..reading import ReadableTree
 from ..table import NodeTable
+from .aligned import names_or_ids
 
 _SPECIAL = set(" \t\r\n()[]':;,_")
 
 
-def as_newick(table: NodeTable, names: Sequence[object]) -> str:
-    """`(a:1,b:1):2;` and so on: a branch is as long as heights differ."""
+def to_newick(self: ReadableTree, names: Sequence[object] | None = None) -> str:
+    """The tree in Newick format.
+
+    The length of a branch is the height of its upper end minus that of its lower end.
+
+    Parameters
+    ----------
+    names : sequence of n_points, optional
+        What to call the points, in the order of their ids; otherwise their ids.
+
+    Examples
+    --------
+    >>> from perchtree import ClusterTree
+    >>> tree = ClusterTree(n_features=1, linkage="box")
+    >>> _ = tree.insert([[0], [1], [5]])
+    >>> tree.to_newick(["a", "b", "c d"])
+    "('c d':5,(a:1,b:1):4);"
+    """
+    table = self.table
+    names = names_or_ids(names, table)
     pieces: list[str] = []
     root = len(table.parents) - 1
     waiting: list[int | str] = [root]

@@ -1,9 +1,7 @@
 """The top of a tree: as much of it as a person can look at."""
 
 import heapq
-import json
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +29,7 @@ class Truncated(NamedTuple):
     starts: Numbers
 
     def members(self, place: int) -> Numbers:
-        """The points below a shown node."""
+        """The numbers of the points below a shown node."""
         start = int(self.starts[place])
         return self.order[start : start + int(self.sizes[place])]
 
@@ -44,8 +42,11 @@ class Truncated(NamedTuple):
         return self.table.heights[self.numbers]
 
 
-def truncated(table: NodeTable, max_leaves: int) -> Truncated:
-    """Open nodes, from the root on, always the one of the largest cost: height x size."""
+def truncated(table: NodeTable, branches: int) -> Truncated:
+    """Open nodes from the root on, always the costliest (height x size).
+
+    It ends with so many branches, shown nodes without shown children, or fewer if all are leaves.
+    """
     closed = np.zeros(len(table.parents), bool)
     closed[table.leaves] = True
     costs = table.heights * table.sizes
@@ -53,13 +54,13 @@ def truncated(table: NodeTable, max_leaves: int) -> Truncated:
     numbers, parents = [root], [-1]
     children: list[list[int]] = [[]]
     waiting = [(-costs[root], 0)]
-    n_leaves = 1
-    while waiting and n_leaves < max_leaves:
+    n_branches = 1
+    while waiting and n_branches < branches:
         _, place = heapq.heappop(waiting)
         number = numbers[place]
         if closed[number]:
             continue
-        n_leaves += 1
+        n_branches += 1
         for child in table.children[number - table.n_points].tolist():
             children[place].append(len(numbers))
             heapq.heappush(waiting, (-costs[child], len(numbers)))
@@ -71,24 +72,3 @@ def truncated(table: NodeTable, max_leaves: int) -> Truncated:
     find_spans(table.children, table.sizes, starts, order)
     shown = np.array(numbers)
     return Truncated(table, shown, np.array(parents), children, order, starts[shown])
-
-
-def as_json(top: Truncated, names: Sequence[Any] | None) -> str:
-    """A list of nodes, parents first: node, parent, size, height, and for small ones points."""
-    nodes = []
-    for place, number in enumerate(top.numbers.tolist()):
-        node: dict[str, Any] = {
-            "node": number,
-            "parent": int(top.table.parents[number]) if place else None,
-            "size": int(top.sizes[place]),
-            "height": float(top.heights[place]),
-        }
-        if not top.children[place]:
-            ids = np.sort(top.members(place))[:10].tolist()
-            node["points"] = ids if names is None else [_plain(names[i]) for i in ids]
-        nodes.append(node)
-    return json.dumps({"n_points": top.table.n_points, "nodes": nodes}, ensure_ascii=False)
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value

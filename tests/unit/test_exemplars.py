@@ -1,0 +1,71 @@
+"""Exemplars: the point whose leaf is nearest to the mean of its cluster."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from perchtree import ClusterTree
+from perchtree._centres import node_centres
+from perchtree._kernels.schema import LEAF
+from perchtree.exemplars import find_exemplars
+
+MODES = [
+    {"linkage": "box"},
+    {"linkage": "average"},
+    {"linkage": "box", "max_leaves": 20},
+    {"linkage": "average", "max_leaves": 20},
+]
+
+
+def grow(**mode):
+    # Skewed, so that means are far from the middles of boxes; rounded, so that there are copies.
+    X = np.random.default_rng(0).exponential(size=(120, 2)).round(1).astype(np.float32)
+    tree = ClusterTree(2, **mode)
+    tree.insert(X)
+    return tree, X.astype(np.float64)
+
+
+def centres_of_leaves(tree, X):
+    """The centre of the leaf that holds each point, from the features of all points."""
+    centres = np.empty_like(X)
+    for leaf in np.unique(tree.table.leaves):
+        own = tree.table.leaves == leaf
+        rows = X[own]
+        middle = (rows.min(axis=0) + rows.max(axis=0)) / 2
+        centres[own] = middle if tree.linkage == "box" else rows.mean(axis=0)
+    return centres
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_centres(mode):
+    tree, X = grow(**mode)
+    found = node_centres(tree._tree, tree._tree.ids[: tree.n_points, LEAF])
+    assert found.dtype == np.float64
+    assert found == pytest.approx(centres_of_leaves(tree, X), rel=1e-12)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("n_clusters", [1, 4, 20])
+def test_exemplars_are_the_most_central(mode, n_clusters):
+    tree, X = grow(**mode)
+    table, clusters = tree.table, tree.cut(n_clusters)
+    centres = centres_of_leaves(tree, X)
+    exemplars = find_exemplars(tree._tree, table, clusters)
+    assert clusters[exemplars].tolist() == list(range(n_clusters))
+    for cluster, exemplar in enumerate(exemplars):
+        own = centres[clusters == cluster]
+        gaps = np.linalg.norm(own - own.mean(axis=0), axis=1)
+        gap = np.linalg.norm(centres[exemplar] - own.mean(axis=0))
+        assert gap == pytest.approx(gaps.min(), abs=1e-12)
+        assert exemplar == np.flatnonzero(table.leaves == table.leaves[exemplar])[0]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_exemplars_are_ids(mode):
+    tree, _ = grow(**mode)
+    clusters = tree.cut(5)
+    ids = 3 * np.arange(tree.n_points) + 7
+    gapped = dataclasses.replace(tree.table, ids=ids)
+    numbers = find_exemplars(tree._tree, tree.table, clusters)
+    assert find_exemplars(tree._tree, gapped, clusters).tolist() == ids[numbers].tolist()
