@@ -19,9 +19,9 @@ def resident():
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) for line in status if line.startswith("VmRSS")) * 1024
 
-tree = ClusterTree(D, search="beam", max_leaves=LEAVES)
+tree = ClusterTree(D, linkage="box", search="beam", max_leaves=LEAVES)
 tree.insert(batch(0)[:10])
-tree = ClusterTree(D, search="beam", max_leaves=LEAVES)
+tree = ClusterTree(D, linkage="box", search="beam", max_leaves=LEAVES)
 base = resident()
 start = time.perf_counter()
 for number in range(N // BATCH):

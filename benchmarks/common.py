@@ -33,8 +33,8 @@ def best_of(times: int, call: Callable[[], Any]) -> float:
     return min(seconds(call) for _ in range(times))
 
 
-def build(X: Any, **settings: Any) -> ClusterTree:
-    tree = ClusterTree(X.shape[1], **settings)
+def build(X: Any, linkage: str = "box", **settings: Any) -> ClusterTree:
+    tree = ClusterTree(X.shape[1], linkage=linkage, **settings)
     tree.insert(X)
     return tree
 

@@ -21,7 +21,7 @@ def run() -> list[Row]:
 
 def build_in_windows(X: Any) -> tuple[ClusterTree, list[float]]:
     """A tree, and the seconds that each window of rows took."""
-    tree = ClusterTree(X.shape[1], search="astar")
+    tree = ClusterTree(X.shape[1], linkage="box", search="astar")
     tree._make_room(len(X))
     windows = [X[first : first + WINDOW] for first in range(0, len(X), WINDOW)]
     return tree, [seconds(lambda w=window: tree.insert(w)) for window in windows]

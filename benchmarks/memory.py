@@ -13,9 +13,9 @@ def resident(field):
 # Points near a line: the search is quick, and memory does not depend on it.
 rng = np.random.default_rng(0)
 X = rng.random((100_000, 1), np.float32) + 1e-3 * rng.random((100_000, 128), np.float32)
-ClusterTree(128).insert(X[:300])
+ClusterTree(128, linkage="box").insert(X[:300])
 before = resident("VmRSS")
-tree = ClusterTree(128)
+tree = ClusterTree(128, linkage="box")
 tree.insert(X)
 print((resident("VmHWM") - before) / X.nbytes)
 """

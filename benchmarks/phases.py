@@ -42,7 +42,7 @@ def run() -> list[Row]:
 def linkage_phases() -> list[Row]:
     """The same with a linkage, as multiples of the paper mode's, interleaved."""
     modes: dict[str, dict[str, Any]] = {
-        "box": {},
+        "box": {"linkage": "box"},
         "average, no grafts": {"linkage": "average", "graft": 0},
         "average": {"linkage": "average"},
     }

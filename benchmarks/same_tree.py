@@ -29,7 +29,7 @@ def build_by_brute_force(X: Any) -> ClusterTree:
     ids = np.full(len(X), -1, np.int32)
     near = np.full(len(X), np.inf, np.float32)
     brute_force(X, ids, near)
-    tree = ClusterTree(X.shape[1])
+    tree = ClusterTree(X.shape[1], linkage="box")
     tree._make_room(len(X))
     tree._insert_part(X, Prepared(ids, near, np.ones(1, np.int64), make_found(1)))
     return tree

@@ -7,7 +7,7 @@ from .common import Row, run_python
 CODE = """
 import time; start = time.perf_counter()
 import perchtree
-perchtree.ClusterTree(64).insert([[0.0] * 64])
+perchtree.ClusterTree(64, linkage="box").insert([[0.0] * 64])
 print(time.perf_counter() - start)
 """
 

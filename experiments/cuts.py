@@ -17,8 +17,8 @@ from .modes import table
 CRITERIA = ["cost", "diameter", "size", "scatter", "ward"]
 ROWS, SHUFFLES = 20_000, 3
 TREES: dict[str, dict[str, Any]] = {
-    "published": {},
-    "published, no balance": {"balance": None},
+    "published": {"linkage": "box"},
+    "published, no balance": {"linkage": "box", "balance": None},
     "grafted": {"linkage": "average"},
 }
 

@@ -22,7 +22,7 @@ ORDERS = ["random", "sorted", "round robin"]
 
 
 def measure(X: Any, y: Any, masking: str | None, balance: str | None) -> dict[str, Any]:
-    tree = ClusterTree(X.shape[1], masking=masking, balance=balance, n_jobs=-1)
+    tree = ClusterTree(X.shape[1], linkage="box", masking=masking, balance=balance, n_jobs=-1)
     start = time.perf_counter()
     tree.insert(X)
     seconds = time.perf_counter() - start
@@ -81,7 +81,7 @@ def on_separable_data() -> Iterator[str]:
                     rng = np.random.default_rng(seed)
                     X, y = separable(rng, 6, 12, int(rng.integers(1, 6)))
                     arrival = in_order(order, rng, y)
-                    tree = ClusterTree(X.shape[1], masking=masking, balance=balance)
+                    tree = ClusterTree(X.shape[1], linkage="box", masking=masking, balance=balance)
                     tree.insert(X[arrival])
                     failures += dendrogram_purity(tree, y[arrival]) < 1
                 row.append(f"{failures / TRIALS:.0%}")

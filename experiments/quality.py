@@ -96,7 +96,7 @@ def run_missing() -> None:
     done = read_results()
     missing = [key for key in planned() if key not in done]
     if any(method in OURS for _, method, _, _ in missing):
-        perch.warm_up()
+        perch.warm_up(**perch.PUBLISHED)
         perch.warm_up(**perch.GRAFTED)
     load_data = functools.lru_cache(1)(data)
     RESULTS.parent.mkdir(exist_ok=True)

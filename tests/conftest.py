@@ -8,6 +8,9 @@ import pytest
 from hypothesis import settings
 from numba.core import config
 
+# Tests compare what is written to stderr, in this process and in those that they start.
+os.environ.setdefault("PERCHTREE_QUIET", "1")
+
 # Where CI is set, every run tries the same inputs; elsewhere each tries new ones.
 always = {"deadline": None, "derandomize": bool(os.environ.get("CI"))}
 settings.register_profile("compiled", max_examples=400, **always)

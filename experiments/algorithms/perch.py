@@ -13,7 +13,7 @@ from perchtree import ClusterTree
 from ..growth import watch_growth
 from . import Outcome
 
-PUBLISHED: dict[str, Any] = {}
+PUBLISHED = {"linkage": "box"}
 GRAFTED = {"linkage": "average"}
 
 

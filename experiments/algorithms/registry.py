@@ -60,13 +60,14 @@ _BIRCH = (
     {"share": 1.0, "branching": 5}, {"share": 0.5, "branching": 50},
 )  # fmt: skip
 _CORESETS = ({"per_cluster": 5}, {"per_cluster": 20})
+_published = partial(perch.run, **perch.PUBLISHED)
 
 ALGORITHMS: dict[str, Entry] = {
-    "PERCH": Entry(perch.run, True),
-    "PERCH, A*": Entry(partial(perch.run, search="astar"), True),
-    "PERCH-B": Entry(partial(perch.run, search="beam"), True),
-    "PERCH-C": Entry(perch.run, True, leaves_share=5),
-    "PERCH-BC": Entry(partial(perch.run, search="beam"), True, leaves_share=5),
+    "PERCH": Entry(_published, True),
+    "PERCH, A*": Entry(partial(_published, search="astar"), True),
+    "PERCH-B": Entry(partial(_published, search="beam"), True),
+    "PERCH-C": Entry(_published, True, leaves_share=5),
+    "PERCH-BC": Entry(partial(_published, search="beam"), True, leaves_share=5),
     "grafted": Entry(partial(perch.run, **perch.GRAFTED), True),
     "BIRCH (online)": Entry(birch.run, True, grid=_BIRCH),
     "BIRCH (rebuild)": Entry(
@@ -95,6 +96,6 @@ ALGORITHMS: dict[str, Entry] = {
         peers.run_hdbscan, False, knows_order=False,
         grid=({"min_cluster_size": 2}, {"min_cluster_size": 5}),
     ),
-    "PERCH, watched": Entry(perch.grow, True),
+    "PERCH, watched": Entry(partial(perch.grow, **perch.PUBLISHED), True),
     "faiss k-means": Entry(peers.run_faiss, False, is_kmeans=True),
 }  # fmt: skip

@@ -22,7 +22,7 @@ def test_purity(name, shuffles, published, tolerance, data):
     purities = []
     for seed in range(shuffles):
         order = np.random.default_rng(seed).permutation(len(X))
-        tree = ClusterTree(X.shape[1])
+        tree = ClusterTree(X.shape[1], linkage="box")
         tree.insert(X[order])
         purities.append(dendrogram_purity(tree, y[order]))
     assert np.mean(purities) == pytest.approx(published, abs=tolerance)

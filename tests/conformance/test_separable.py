@@ -25,6 +25,6 @@ def test_purity_is_one(order, seed):
         "sorted": np.arange(len(y)),
         "round robin": np.argsort(np.tile(np.arange(8), 6), kind="stable"),
     }[order]
-    tree = ClusterTree(3)
+    tree = ClusterTree(3, linkage="box")
     tree.insert(X[arrival])
     assert dendrogram_purity(tree, y[arrival]) == 1.0

@@ -49,7 +49,7 @@ def arrange(order, rng, y):
 
 
 def grow(X, **mode):
-    tree = ClusterTree(X.shape[1], **mode)
+    tree = ClusterTree(X.shape[1], linkage="box", **mode)
     tree.insert(X)
     return tree
 

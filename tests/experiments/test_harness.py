@@ -116,6 +116,7 @@ def test_one_process_at_a_time(tmp_path):
 def test_nothing_is_forced_without_running(tmp_path):
     outcome = CliRunner().invoke(main, ["--scale", "tiny", "--page-only", "--force", "PERCH"])
     assert outcome.exit_code == 2
+    assert "--force runs something, --page-only nothing" in outcome.output
 
 
 @pytest.mark.jit

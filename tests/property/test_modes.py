@@ -39,7 +39,7 @@ def assert_same_growth(X, tree, reference, step=1):
 @given(X=grids())
 @few
 def test_rules(masking, balance, X):
-    tree = ClusterTree(X.shape[1], masking=masking, balance=balance)
+    tree = ClusterTree(X.shape[1], linkage="box", masking=masking, balance=balance)
     reference = ReferenceTree(masking, balance)
     assert_same_growth(X, tree, reference, step=len(X))
 
@@ -49,14 +49,16 @@ def test_rules(masking, balance, X):
 @given(X=grids(max_points=30), max_leaves=st.sampled_from([1, 2, 3, 5, 8, 13]))
 @few
 def test_collapsing(masking, balance, X, max_leaves):
-    tree = ClusterTree(X.shape[1], masking=masking, balance=balance, max_leaves=max_leaves)
+    tree = ClusterTree(
+        X.shape[1], linkage="box", masking=masking, balance=balance, max_leaves=max_leaves
+    )
     assert_same_growth(X, tree, ReferenceTree(masking, balance, max_leaves=max_leaves))
 
 
 @given(X=grids(), max_leaves=st.integers(1, 20), batch_rows=st.sampled_from([2, 5, 11]))
 def test_collapsing_in_batches(X, max_leaves, batch_rows):
     """Searched ahead on two threads, then compared with the leaves that have changed since."""
-    tree = ClusterTree(X.shape[1], max_leaves=max_leaves, search="scan", n_jobs=2)
+    tree = ClusterTree(X.shape[1], linkage="box", max_leaves=max_leaves, search="scan", n_jobs=2)
     reference = ReferenceTree(max_leaves=max_leaves)
     with mock.patch.multiple(
         batch, SMALLEST=1, _COLLAPSED_ROWS=batch_rows, _TASK_ROWS=2, _WORTH_REVISING=0
@@ -67,21 +69,23 @@ def test_collapsing_in_batches(X, max_leaves, batch_rows):
 @pytest.mark.parametrize("width", [1, 2, 5])
 @given(X=grids())
 def test_beam(width, X):
-    tree = ClusterTree(X.shape[1], search="beam", beam_width=width)
+    tree = ClusterTree(X.shape[1], linkage="box", search="beam", beam_width=width)
     reference = ReferenceTree(beam_width=width)
     assert_same_growth(X, tree, reference, step=len(X))
 
 
 @given(X=grids(max_points=30), width=st.integers(1, 4), max_leaves=st.integers(1, 12))
 def test_beam_and_collapsing(X, width, max_leaves):
-    tree = ClusterTree(X.shape[1], search="beam", beam_width=width, max_leaves=max_leaves)
+    tree = ClusterTree(
+        X.shape[1], linkage="box", search="beam", beam_width=width, max_leaves=max_leaves
+    )
     assert_same_growth(X, tree, ReferenceTree(beam_width=width, max_leaves=max_leaves))
 
 
 @given(X=grids())
 def test_a_wide_beam_is_exact(X):
-    exact = ClusterTree(X.shape[1])
-    wide = ClusterTree(X.shape[1], search="beam", beam_width=1000)
+    exact = ClusterTree(X.shape[1], linkage="box")
+    wide = ClusterTree(X.shape[1], linkage="box", search="beam", beam_width=1000)
     exact.insert(X)
     wide.insert(X)
     assert np.array_equal(exact.children, wide.children)
@@ -91,7 +95,7 @@ def test_a_wide_beam_is_exact(X):
 @given(X=grids(), max_leaves=st.integers(1, 20))
 def test_nearest_in_collapsed_mode(X, max_leaves):
     """A point is as near as the box of its leaf; of equals the tighter box, then the id counts."""
-    tree = ClusterTree(X.shape[1], max_leaves=max_leaves)
+    tree = ClusterTree(X.shape[1], linkage="box", max_leaves=max_leaves)
     reference = ReferenceTree(max_leaves=max_leaves)
     assert_same_growth(X, tree, reference, step=len(X))
     for query in X[:5] + 0.5:
@@ -110,5 +114,5 @@ def test_nearest_in_collapsed_mode(X, max_leaves):
 @settings(max_examples=20)
 def test_many_collapses(X, max_leaves):
     """Queues fill up with stale entries and are made anew; rows are freed and used again."""
-    tree = ClusterTree(X.shape[1], max_leaves=max_leaves)
+    tree = ClusterTree(X.shape[1], linkage="box", max_leaves=max_leaves)
     assert_same_growth(X, tree, ReferenceTree(max_leaves=max_leaves), step=25)

@@ -22,7 +22,7 @@ def grow_reference(X):
 @given(grids())
 @settings(max_examples=4 * settings.default.max_examples)
 def test_same_tree(X):
-    tree = ClusterTree(X.shape[1])
+    tree = ClusterTree(X.shape[1], linkage="box")
     tree.insert(X)
     reference = grow_reference(X)
     assert clades_of(tree) == reference.clades()
@@ -32,7 +32,7 @@ def test_same_tree(X):
 
 @given(grids(max_points=30))
 def test_every_step(X):
-    tree, reference = ClusterTree(X.shape[1]), ReferenceTree()
+    tree, reference = ClusterTree(X.shape[1], linkage="box"), ReferenceTree()
     for x in X:
         tree.insert(x[np.newaxis])
         reference.insert(x)
@@ -42,7 +42,7 @@ def test_every_step(X):
 
 @given(grids())
 def test_numbering_is_the_defined_one(X):
-    tree = ClusterTree(X.shape[1])
+    tree = ClusterTree(X.shape[1], linkage="box")
     tree.insert(X)
     assert list(map(tuple, tree.children.tolist())) == grow_reference(X).children()
 
@@ -54,7 +54,7 @@ def test_numbering_is_the_defined_one(X):
 def test_same_tree_from_small_batches(search, n_jobs, X):
     """Batches of seven: neighbours are often rows of the same batch, or their copies."""
     with mock.patch.multiple(batch, SMALLEST=1, LARGEST_ROWS=7, _ASTAR_ROWS=3):
-        tree = ClusterTree(X.shape[1], search=search, n_jobs=n_jobs)
+        tree = ClusterTree(X.shape[1], linkage="box", search=search, n_jobs=n_jobs)
         tree.insert(X)
     tree.check()
     assert clades_of(tree) == grow_reference(X).clades()
@@ -62,7 +62,10 @@ def test_same_tree_from_small_batches(search, n_jobs, X):
 
 @given(grids(min_points=2))
 def test_one_call_or_many(X):
-    whole, parts = ClusterTree(X.shape[1], search="astar"), ClusterTree(X.shape[1], search="astar")
+    whole, parts = (
+        ClusterTree(X.shape[1], linkage="box", search="astar"),
+        ClusterTree(X.shape[1], linkage="box", search="astar"),
+    )
     whole.insert(X)
     third = len(X) // 3
     for part in (X[:third], X[third : 2 * third], X[2 * third :]):
@@ -77,7 +80,7 @@ def test_one_call_or_many(X):
 @given(grids())
 def test_search_is_brute_force(X):
     queries = np.concatenate([X, X + 0.5])
-    tree = ClusterTree(X.shape[1])
+    tree = ClusterTree(X.shape[1], linkage="box")
     tree.insert(X)
     for k in {1, min(3, len(X)), len(X)}:
         ids, distances = tree.nearest(queries, k=k)
@@ -92,6 +95,6 @@ def test_search_is_brute_force(X):
 @settings(max_examples=150)
 def test_same_tree_with_large_subtrees(X):
     """Most nodes near the root hold more than 20 points: boxes decide there."""
-    tree = ClusterTree(X.shape[1])
+    tree = ClusterTree(X.shape[1], linkage="box")
     tree.insert(X)
     assert clades_of(tree) == grow_reference(X).clades()

@@ -26,7 +26,7 @@ from perchtree._kernels.schema import (
 
 @pytest.fixture
 def tree():
-    tree = ClusterTree(2)
+    tree = ClusterTree(2, linkage="box")
     tree.insert(np.random.default_rng(0).integers(0, 5, (40, 2)))
     tree.check()
     return tree
@@ -170,7 +170,7 @@ def test_damage_is_found(tree, damage):
 
 @pytest.fixture
 def collapsed():
-    tree = ClusterTree(2, max_leaves=8)
+    tree = ClusterTree(2, linkage="box", max_leaves=8)
     tree.insert(np.random.default_rng(0).integers(0, 30, (80, 2)))
     tree.check()
     assert tree._tree.counts[FREE_POINT] != NONE

@@ -14,7 +14,7 @@ CRITERIA = ["cost", "diameter", "size", "scatter", "ward"]
 
 
 def grow(X, **mode):
-    tree = ClusterTree(X.shape[1], **mode)
+    tree = ClusterTree(X.shape[1], linkage="box", **mode)
     tree.insert(X)
     return tree
 

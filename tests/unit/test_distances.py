@@ -33,7 +33,7 @@ def test_small_subtrees_are_exact_and_large_ones_boxes(seed, n_points):
     rng = np.random.default_rng(seed)
     points = rng.integers(-9, 10, (n_points, 3)).astype(np.float32)
     x = rng.integers(-20, 20, 3).astype(np.float32)
-    tree = ClusterTree(3)
+    tree = ClusterTree(3, linkage="box")
     tree.insert(points)
     root = int(tree._tree.counts[0])
     squared = ((points - x) ** 2).sum(axis=1)

@@ -352,10 +352,11 @@ def test_progress_and_memory(blobs, capsys):
     assert "point" in shown
 
 
-@pytest.mark.parametrize("settings", [{}, {"linkage": "average"}, {"max_leaves": 100}])
-def test_memory_is_estimated_well(settings):
+@pytest.mark.parametrize("linkage", ["box", "average"])
+@pytest.mark.parametrize("max_leaves", [None, 100])
+def test_memory_is_estimated_well(linkage, max_leaves):
     X = np.random.default_rng(0).random((N_ROWS, 5))
-    tree = ClusterTree(5, **settings)
+    tree = ClusterTree(5, linkage=linkage, max_leaves=max_leaves)
     expected = tree.estimate_memory(N_ROWS)
     tree.insert(X)
     used = sum(array.nbytes for array in tree._tree if array is not tree._tree.counts)

@@ -58,7 +58,7 @@ def test_purity_is_brute_force(seed, n_points, n_classes):
 def test_points_that_share_a_leaf_meet_there(X, seed):
     labels = np.random.default_rng(seed).integers(0, 3, len(X))
     labels[:2] = 0
-    tree = ClusterTree(X.shape[1])
+    tree = ClusterTree(X.shape[1], linkage="box")
     tree.insert(X)
     purities = [
         np.mean(labels[tree.members(tree.lca(i, j))] == labels[i])
@@ -102,7 +102,7 @@ def test_purity_errors(tree, labels, message):
 def test_every_kind_of_tree():
     X = np.random.default_rng(0).normal(size=(30, 2))
     labels = np.random.default_rng(1).integers(0, 3, 30)
-    tree = ClusterTree(2)
+    tree = ClusterTree(2, linkage="box")
     tree.insert(X)
     expected = dendrogram_purity(tree, labels)
     assert dendrogram_purity(tree.children, labels) == pytest.approx(expected)
@@ -168,7 +168,7 @@ def test_a_sample_of_a_small_tree(seed):
 @pytest.mark.jit
 def test_a_sample_estimates_purity():
     X, labels = load_digits(return_X_y=True)
-    tree = ClusterTree(64)
+    tree = ClusterTree(64, linkage="box")
     tree.insert(X)
     exact = dendrogram_purity(tree, labels)
     estimate = dendrogram_purity(tree, labels, n_samples=20_000, random_state=0)
@@ -186,7 +186,7 @@ def test_a_sample_estimates_purity():
 
 @pytest.mark.jit
 def test_a_leaf_of_many_copies_takes_linear_time():
-    tree = ClusterTree(1)
+    tree = ClusterTree(1, linkage="box")
     tree.insert(np.zeros((300_000, 1)))
     labels = np.arange(300_000) % 2
     assert dendrogram_purity(tree, labels) == pytest.approx(0.5)

@@ -20,21 +20,21 @@ FEW = 30 if config.DISABLE_JIT else 400
 
 def random_tree(n_points=FEW, n_features=3, seed=0):
     X = np.random.default_rng(seed).normal(size=(n_points, n_features))
-    tree = ClusterTree(n_features)
+    tree = ClusterTree(n_features, linkage="box")
     tree.insert(X)
     return tree, X
 
 
 class TestInsert:
     def test_ids_go_by_arrival(self):
-        tree = ClusterTree(2)
+        tree = ClusterTree(2, linkage="box")
         assert tree.insert([[0, 0], [1, 1]]).tolist() == [0, 1]
         assert tree.insert([[0, 0]]).tolist() == [2]
         assert len(tree) == tree.n_points == 3
         assert tree.n_leaves == 2
 
     def test_empty_tree(self):
-        tree = ClusterTree(2)
+        tree = ClusterTree(2, linkage="box")
         tree.check()
         assert len(tree) == 0
         assert tree.depth == Depth(0, 0.0)
@@ -43,7 +43,7 @@ class TestInsert:
             _ = tree.children
 
     def test_one_point(self):
-        tree = ClusterTree(2)
+        tree = ClusterTree(2, linkage="box")
         tree.insert([[3, 4]])
         tree.check()
         assert tree.children.shape == (0, 2)
@@ -54,7 +54,7 @@ class TestInsert:
         assert tree.nearest([[0, 0]])[1].tolist() == [[5]]
 
     def test_two_points(self):
-        tree = ClusterTree(1)
+        tree = ClusterTree(1, linkage="box")
         tree.insert([[0], [3]])
         tree.check()
         assert tree.children.tolist() == [[0, 1]]
@@ -74,7 +74,7 @@ class TestInsert:
 
     @pytest.mark.jit
     def test_sorted_order(self):
-        tree = ClusterTree(1)
+        tree = ClusterTree(1, linkage="box")
         tree.insert(np.arange(20_000.0)[:, np.newaxis])
         tree.check()
         assert tree.depth.max < 100
@@ -94,7 +94,7 @@ class TestInsert:
     )
     def test_any_numeric_input_gives_the_same_tree(self, convert):
         X = np.random.default_rng(0).integers(-9, 9, (20, 3)).astype(np.float32)
-        ours, theirs = ClusterTree(3), ClusterTree(3)
+        ours, theirs = ClusterTree(3, linkage="box"), ClusterTree(3, linkage="box")
         ours.insert(X)
         theirs.insert(convert(X))
         assert np.array_equal(ours.children, theirs.children)
@@ -102,16 +102,16 @@ class TestInsert:
     def test_read_only_memmap(self, tmp_path):
         X = np.random.default_rng(0).normal(size=(20, 3))
         np.save(tmp_path / "X.npy", X)
-        tree = ClusterTree(3)
+        tree = ClusterTree(3, linkage="box")
         tree.insert(np.load(tmp_path / "X.npy", mmap_mode="r"))
-        expected = ClusterTree(3)
+        expected = ClusterTree(3, linkage="box")
         expected.insert(X)
         assert np.array_equal(tree.children, expected.children)
 
     def test_input_is_not_changed_or_kept(self):
         X = np.random.default_rng(0).normal(size=(20, 3)).astype(np.float32)
         before = X.copy()
-        tree = ClusterTree(3)
+        tree = ClusterTree(3, linkage="box")
         tree.insert(X)
         assert np.array_equal(X, before)
         X[:] = 0
@@ -119,14 +119,14 @@ class TestInsert:
         assert tree.nearest(before)[0][:, 0].tolist() == list(range(20))
 
     def test_progress(self, capsys):
-        tree = ClusterTree(1)
+        tree = ClusterTree(1, linkage="box")
         tree.insert([[1.0], [2.0]], verbose=True)
         assert "2.00/2.00" in capsys.readouterr().err
 
 
 class TestCopies:
     def test_share_a_leaf(self):
-        tree = ClusterTree(1)
+        tree = ClusterTree(1, linkage="box")
         tree.insert([[5], [0], [5], [5], [1]])
         tree.check()
         assert tree.n_leaves == 3
@@ -137,13 +137,13 @@ class TestCopies:
         assert tree.lca(2, 3) == tree.lca(0, 3) == tree.lca(0, 0) == leaf
 
     def test_equal_as_float32(self):
-        tree = ClusterTree(1)
+        tree = ClusterTree(1, linkage="box")
         tree.insert([[1.0], [1.0 + 1e-12]])
         assert tree.n_leaves == 1
 
     def test_underflow_does_not_hide_them(self):
         """Squares of tiny differences are 0 in float32, yet the points are not copies."""
-        tree = ClusterTree(1)
+        tree = ClusterTree(1, linkage="box")
         with pytest.warns(UserWarning, match="all norms are below 1e-18"):
             tree.insert([[0.0], [1e-30], [2e-30], [1e-30], [2e-30], [0.0], [3e-30]])
         tree.check()
@@ -153,7 +153,7 @@ class TestCopies:
 
     @pytest.mark.jit
     def test_a_million_copies_are_one_leaf(self):
-        tree = ClusterTree(2)
+        tree = ClusterTree(2, linkage="box")
         tree.insert([[0, 0], [9, 9]])
         tree.insert(np.broadcast_to(np.float32([1, 1]), (1_000_000, 2)))
         tree.check()
@@ -186,7 +186,7 @@ class TestBadInput:
         ],
     )
     def test_is_refused_and_the_tree_unchanged(self, X, message):
-        tree = ClusterTree(2)
+        tree = ClusterTree(2, linkage="box")
         tree.insert([[0, 1], [1, 0]])
         for call in (tree.insert, tree.nearest):
             with pytest.raises(ValueError, match=message):
@@ -197,7 +197,7 @@ class TestBadInput:
     def test_bad_row_far_down(self):
         X = np.zeros((10_000, 100))
         X[9_000, 3] = np.nan
-        tree = ClusterTree(100)
+        tree = ClusterTree(100, linkage="box")
         with pytest.raises(ValueError, match="row 9000 contains NaN"):
             tree.insert(X)
         assert tree.n_points == 0
@@ -215,7 +215,7 @@ class TestBadInput:
             ({"n_features": 2, "max_leaves": 2**40}, ValueError, "max_leaves must be at most"),
             ({"n_features": 2, "beam_width": 0}, ValueError, "beam_width must be at least 1"),
             (
-                {"n_features": 2, "masking": "exact", "max_leaves": 9},
+                {"n_features": 2, "linkage": "box", "masking": "exact", "max_leaves": 9},
                 ValueError,
                 "masking='exact' needs the features of all points",
             ),
@@ -226,7 +226,7 @@ class TestBadInput:
             ClusterTree(**arguments)
 
     def test_wrong_questions(self):
-        tree = ClusterTree(1)
+        tree = ClusterTree(1, linkage="box")
         tree.insert([[0], [1], [2]])
         with pytest.raises(ValueError, match="k = 4 neighbours asked of 3 points"):
             tree.nearest([[0]], k=4)
@@ -246,7 +246,7 @@ class TestBadInput:
     def test_huge_values_survive(self):
         """Norms just below the limit: boxes overflow to infinity, the search stays exact."""
         X = 8e18 * np.eye(6, dtype=np.float32)
-        tree = ClusterTree(6)
+        tree = ClusterTree(6, linkage="box")
         with np.errstate(over="ignore"):
             tree.insert(np.concatenate([X, -X]))
         tree.check()
@@ -287,7 +287,7 @@ class TestReading:
         assert len(tree.children) == 10
 
     def test_depth(self):
-        tree = ClusterTree(1)
+        tree = ClusterTree(1, linkage="box")
         tree.insert([[0], [1], [10], [11], [100]])
         depths = [len(tree.path(point)) - 1 for point in range(5)]
         assert tree.depth == Depth(max(depths), np.mean(depths))
@@ -298,10 +298,11 @@ class TestReading:
         assert tree.mean_balance == pytest.approx((sizes.min(1) / sizes.max(1)).mean())
 
     def test_repr(self):
-        tree, _ = random_tree(30)
-        assert repr(tree) == "<ClusterTree(n_features=3): 30 points in 30 leaves>"
+        """Only settings that are not the default are shown."""
+        assert repr(ClusterTree(3)) == "<ClusterTree(n_features=3): 0 points in 0 leaves>"
         tree = ClusterTree(2, linkage="ward", max_leaves=5)
-        expected = "<ClusterTree(n_features=2, linkage='ward', max_leaves=5): 0 points in 0 leaves>"
+        tree.insert([[0, 0], [1, 1], [1, 1]])
+        expected = "<ClusterTree(n_features=2, linkage='ward', max_leaves=5): 3 points in 2 leaves>"
         assert repr(tree) == expected
 
     def test_stats_count_inserts_only(self):
@@ -316,7 +317,7 @@ class TestReading:
 
 @pytest.mark.parametrize("name", ["n_features", "masking", "search", "max_leaves"])
 def test_settings_are_fixed(name):
-    tree = ClusterTree(3)
+    tree = ClusterTree(3, linkage="box")
     with pytest.raises(AttributeError, match=f"{name} is fixed when a tree is made"):
         setattr(tree, name, 20)
     tree.n_jobs = 2
@@ -362,7 +363,7 @@ def test_pickles_with_read_only_buffers_can_grow():
 
 def test_nearest_agrees_with_itself_in_collapsed_mode():
     rng = np.random.default_rng(0)
-    tree = ClusterTree(2, max_leaves=12)
+    tree = ClusterTree(2, linkage="box", max_leaves=12)
     tree.insert(rng.normal(size=(FEW, 2)))
     queries = rng.normal(size=(20, 2))
     one, few = tree.nearest(queries, k=1)[0], tree.nearest(queries, k=3)[0]
@@ -374,7 +375,7 @@ def test_nearest_agrees_with_itself_in_collapsed_mode():
 def test_nearest_by_every_search(search, n_jobs):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 6, (FEW, 3)).astype(float)  # many copies and ties
-    tree = ClusterTree(3, search=search, n_jobs=n_jobs)
+    tree = ClusterTree(3, linkage="box", search=search, n_jobs=n_jobs)
     tree.insert(X)
     queries = rng.integers(0, 6, (40, 3)) + 0.5
     ids, distances = tree.nearest(queries, k=7)
@@ -406,8 +407,8 @@ def test_copies_are_independent(duplicate):
 )
 def test_ctrl_c_leaves_a_prefix(mode):
     X = np.random.default_rng(0).normal(size=(200_000, 100))
-    ClusterTree(100, **mode).insert(X[:100])  # compile before the clock runs
-    tree = ClusterTree(100, **mode)
+    ClusterTree(100, linkage="box", **mode).insert(X[:100])  # compile before the clock runs
+    tree = ClusterTree(100, linkage="box", **mode)
     tree.insert(X[:10])
     timer = threading.Timer(0.5, os.kill, [os.getpid(), signal.SIGINT])
     timer.start()
@@ -418,7 +419,7 @@ def test_ctrl_c_leaves_a_prefix(mode):
     assert 0 <= done < 199_990
     assert str(interrupt.value).startswith(f"{done:,} of")
     assert f"insert(X[{done}:])" in str(interrupt.value)
-    same = ClusterTree(100, search="scan")
+    same = ClusterTree(100, linkage="box", search="scan")
     same.insert(X[: tree.n_points])
     assert np.array_equal(tree.children, same.children)
 
@@ -426,7 +427,7 @@ def test_ctrl_c_leaves_a_prefix(mode):
 @pytest.mark.jit
 def test_several_threads_may_use_one_tree():
     """Calls are carried out one after the other: rows of one insert stay together."""
-    tree = ClusterTree(2)
+    tree = ClusterTree(2, linkage="box")
     tree.insert([[0, 0]])
     rng = np.random.default_rng(0)
     batches = [rng.normal(size=(3_000, 2)) for _ in range(4)]

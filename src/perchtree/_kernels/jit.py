@@ -2,21 +2,25 @@
 
 Numba's own cache watches one file: an edited helper in another file would go unnoticed. Here
 the cache folder is named after a hash of every kernel source, so that an edit never meets
-stale code. Only this package's kernels use it; Numba's global settings stay as they are.
+stale code. It lies in NUMBA_CACHE_DIR, or else in the user's cache folder. Only this package's
+kernels use it; Numba's global settings stay as they are.
+
+Before the first compilation of a process one line on stderr says so. Set the environment
+variable PERCHTREE_QUIET to anything but an empty string to leave it out.
+
+Two private interfaces of Numba are used: its cache, and compilation without reference counting.
+Where a version of Numba lacks one, kernels are slower or compiled in every run, with a warning.
 """
 
 import functools
-import hashlib
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
 import numba
-from numba.core import config
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
-from numba.misc.appdirs import AppDirs
+from numba import config
+
+from .messages import NOT_KEPT, warn_about_numba
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -24,11 +28,26 @@ F = TypeVar("F", bound=Callable[..., Any])
 _FASTMATH = {"nsz", "arcp", "contract", "afn", "reassoc"}
 
 
-# Kernels never allocate, so they run without Numba's reference counting: its atomic operations
-# took a third of the time of a search. (Hence no kernel returns a view, unless it is inlined.)
+def _without_reference_counting() -> dict[str, bool]:
+    """Return the option that turns off reference counting, where this Numba has it.
+
+    Kernels never allocate, so they need none; its atomic operations took a third of the time of
+    a search. (Hence no kernel returns a view, unless it is inlined.)
+    """
+    try:
+        from numba.core.cpu import CPUTargetOptions as Options
+    except ImportError:
+        Options = None
+    if hasattr(Options, "_nrt"):
+        return {"_nrt": False}
+    warn_about_numba("searches take about half as long again", "it has no option _nrt")
+    return {}
+
+
 _compile = functools.partial(
-    numba.jit, nopython=True, nogil=True, fastmath=_FASTMATH, error_model="numpy", _nrt=False
-)
+    numba.jit, nopython=True, nogil=True, fastmath=_FASTMATH, error_model="numpy",
+    **_without_reference_counting(),
+)  # fmt: skip
 
 
 def kernel(function: F) -> F:
@@ -45,8 +64,20 @@ def entry_point(function: F) -> F:
     """Compile a kernel that Python calls; the machine code is kept on disk between runs."""
     compiled: Any = kernel(function)
     if not config.DISABLE_JIT:
-        compiled._cache = _SourceKeyedCache(compiled.py_func)
+        _keep_on_disk(compiled)
     return cast(F, compiled)
+
+
+def _keep_on_disk(dispatcher: Any) -> None:
+    """Give a dispatcher our cache, if this Numba allows for it."""
+    try:
+        from .disk_cache import SourceKeyedCache
+
+        if not hasattr(dispatcher, "_cache"):  # then nothing would read ours
+            raise AttributeError("its dispatchers have no _cache")
+        dispatcher._cache = SourceKeyedCache(dispatcher.py_func)
+    except (ImportError, AttributeError, TypeError) as error:
+        warn_about_numba(NOT_KEPT, str(error))
 
 
 def specialise(function: F, **parts: Callable[..., Any]) -> F:
@@ -60,71 +91,3 @@ def specialise(function: F, **parts: Callable[..., Any]) -> F:
     copy = FunctionType(plain.__code__, {**plain.__globals__, **parts}, name, plain.__defaults__)
     copy.__qualname__ = name
     return cast(F, copy)
-
-
-@functools.cache
-def cache_folder() -> Path | None:
-    """Folder of the compiled code of exactly these sources; None if there can be none."""
-    base = config.CACHE_DIR or AppDirs(appname="perchtree", appauthor=False).user_cache_dir
-    try:
-        digest = hashlib.sha256()
-        for source in sorted(Path(__file__).parent.glob("*.py")):
-            digest.update(source.name.encode() + b"\0" + source.read_bytes())
-        folder = Path(base) / f"perchtree-{digest.hexdigest()[:20]}"
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return None
-    return folder
-
-
-class _Locator(_CacheLocator):  # type: ignore[misc]
-    def get_cache_path(self) -> str:
-        return str(cache_folder())
-
-    def get_source_stamp(self) -> str:
-        return ""  # the folder's name is the stamp
-
-    def get_disambiguator(self) -> str:
-        return ""
-
-
-class _Implementation(CompileResultCacheImpl):  # type: ignore[misc]
-    def __init__(self, py_func: FunctionType) -> None:
-        self._locator = _Locator()
-        self._lineno = py_func.__code__.co_firstlineno
-        version = f"py{sys.version_info[0]}{sys.version_info[1]}"
-        digest = hashlib.sha256(py_func.__qualname__.encode()).hexdigest()[:16]
-        self._filename_base = f"{py_func.__code__.co_name}-{digest}.{version}"
-
-
-class _SourceKeyedCache(FunctionCache):  # type: ignore[misc]
-    """A cache that never fails: without it things are only slower."""
-
-    _impl_class = _Implementation
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        if cache_folder() is not None:
-            try:
-                found = super().load_overload(sig, target_context)
-            except Exception:  # a damaged pickle can raise anything; then compile afresh
-                found = None
-            if found is not None:
-                return found
-        _announce()
-        return None
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        if cache_folder() is None:
-            return
-        try:
-            super().save_overload(sig, data)
-        except Exception:  # disk full, or the index was damaged: start it again next time
-            for file in Path(str(cache_folder())).glob(f"{self._impl.filename_base}.*"):
-                file.unlink(missing_ok=True)
-
-
-@functools.cache
-def _announce() -> None:
-    """Say once, if someone is watching, why the first call takes its time."""
-    if sys.stderr is not None and (sys.stderr.isatty() or "ipykernel" in sys.modules):
-        print("perchtree: compiling for this machine, once; some seconds ...", file=sys.stderr)
