@@ -334,6 +334,11 @@ def test_plot(perch, tmp_path, tree, suffix):
     assert "exists" in perch.fails("plot", tree, "-o", f"t.{suffix}")
 
 
+def test_a_title_is_no_formula(perch, tmp_path, tree):
+    perch("plot", tree, "-o", "t.png", "--title", r"$\frac{1$ costs 5_x^")
+    assert (tmp_path / "t.png").read_bytes()[1:4] == b"PNG"
+
+
 def test_plot_of_something_else(perch, tree):
     assert "must end with one of" in perch.fails("plot", tree, "-o", "t.gif")
 

@@ -41,7 +41,7 @@ class Chain(ClusterTree):
     """0 and 1 are joined, then 2 with them, and so on: to insert so many would take too long."""
 
     def __init__(self, n_points):
-        super().__init__(1)
+        super().__init__(1, linkage="box")
         self.chain = chain(n_points)
 
     @property

@@ -13,7 +13,7 @@ from perchtree import ClusterTree
 mpl.use("agg")
 plot = pytest.importorskip("perchtree.plot")
 
-FORMULA = r"$\frac{1$ $5_x^"
+FORMULA = r"$\frac{1$ 5_x^"
 """As a formula, this cannot be parsed, and drawing it would fail."""
 
 
