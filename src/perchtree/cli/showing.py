@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from ..inert import inert_line
 from .options import FORCE, QUIET, TREE
 from .running import Command, say
 
@@ -144,4 +145,5 @@ def check(tree: str) -> None:
     from .session import Session
 
     session = Session.open(tree)
-    click.echo(f"{tree} is whole: {session.n_points:,} points, every invariant holds")
+    whole = f"{tree} is whole: {session.n_points:,} points, every invariant holds"
+    click.echo(inert_line(whole))
