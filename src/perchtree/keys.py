@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._validate import as_list
+
 Key = str | int
 
 
@@ -21,7 +23,7 @@ class Keys:
 
     def checked(self, keys: Any, n_rows: int) -> list[Key]:
         """New keys for so many rows, not added yet; ValueError if one cannot be used."""
-        new = _as_list(keys)
+        new = _as_keys(keys)
         if len(new) != n_rows:
             raise ValueError(f"{len(new)} keys for {n_rows} rows")
         for row, why in self.problems(new):
@@ -80,7 +82,7 @@ class Keys:
     def places(self, keys: Any) -> NDArray[np.int64]:
         """The points that have these keys."""
         try:
-            return np.array([self._place_of[key] for key in _as_list(keys)], np.int64)
+            return np.array([self._place_of[key] for key in _as_keys(keys)], np.int64)
         except KeyError as error:
             raise ValueError(f"there is no point with the key {error.args[0]!r}") from None
 
@@ -99,11 +101,10 @@ def _is_text(key: str) -> bool:
     return True
 
 
-def _as_list(keys: Any) -> list[Any]:
+def _as_keys(keys: Any) -> list[Any]:
     dimensions = getattr(keys, "ndim", 1)
     if isinstance(keys, str | bytes) or not hasattr(keys, "__len__") or dimensions != 1:
         raise ValueError(f"keys must be a list or an array, got {keys!r:.100}")
     if getattr(getattr(keys, "dtype", None), "kind", "") in ("M", "m"):
         raise ValueError("keys must be strings or whole numbers, not dates: keys.astype(str)")
-    values = np.asarray(keys).tolist() if hasattr(keys, "dtype") else list(keys)
-    return [value.item() if isinstance(value, np.generic) else value for value in values]
+    return as_list(keys)
