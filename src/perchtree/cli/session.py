@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._validate import as_list
 from ..estimator import Perch
 from ..files.trees import read_columns
 from ..inputs.batches import Batch, InputError
@@ -44,7 +45,10 @@ class Session:
             if lock is not None:
                 os.close(lock)
             raise type(error)(str(error) if path in str(error) else f"{path}: {error}") from None
-        labels, texts = (_as_list(columns.get(name)) for name in ("labels", "texts"))
+        labels, texts = (
+            None if columns.get(name) is None else as_list(columns[name])
+            for name in ("labels", "texts")
+        )
         session = cls(path, model, labels, texts)
         session._lock = lock
         if n_jobs is not None:
@@ -113,8 +117,8 @@ class Session:
     def add(self, batch: Batch, feature_names: list[str] | None) -> None:
         """Insert rows that were checked. An interruption leaves the first of them in the tree."""
         known = self.n_points
-        for name in self._columns:
-            self._expect(name, batch.companions.get(name), known, len(batch.X))
+        for name, kind in (("labels", "classes"), ("texts", "texts")):
+            self._expect(name, batch.companions.get(kind), known, len(batch.X))
         if known == 0:
             self.feature_names = feature_names
         self.model.partial_fit(batch.X, keys=batch.companions.get("keys"))
@@ -183,12 +187,6 @@ def _as_id(kind: type, key: Any) -> Any:
         whole = isinstance(key, str) and _WHOLE.fullmatch(key)
         return int(key) if whole or type(key) is int else None
     return str(key) if isinstance(key, int | str) else None
-
-
-def _as_list(column: Any) -> list[Any] | None:
-    if column is None:
-        return None
-    return list(column.tolist() if isinstance(column, np.ndarray) else column)
 
 
 def _without_gaps(values: list[Any] | None) -> list[Any] | None:
