@@ -107,6 +107,12 @@ def chunks(
         yield start, min(start + step, rows.shape[0])
 
 
+def as_list(column: Any) -> list[Any]:
+    """A column of any kind as a list of Python's own numbers and texts."""
+    values = np.asarray(column).tolist() if hasattr(column, "dtype") else column
+    return [value.item() if isinstance(value, np.generic) else value for value in values]
+
+
 def as_choice(name: str, value: Any, choices: Any) -> Any:
     """One of several names; ValueError that lists them otherwise."""
     if value not in choices:

@@ -1,6 +1,13 @@
 """Tables for people and programs: CSV, TSV, JSON Lines (gzip too) and Parquet, written in pieces.
 
-A file is written aside and takes its name when it is whole.
+A file is written under another name and gets its own when it is complete.
+
+Spreadsheets run cells that begin with =, +, - or @ as formulas. In CSV and TSV, texts that begin
+so, or with a tab or a carriage return, get an apostrophe in front; spreadsheets take it as "this is
+text". Numbers, and texts that look like numbers such as "-5", stay as they are, and so does
+everything in JSON Lines and Parquet. A text that already has apostrophes before such a character
+gets one more, so the change can be undone: remove the first apostrophe from every cell that
+matches `'+[=+\\-@\\t\\r]`.
 """
 
 import contextlib
@@ -8,6 +15,7 @@ import csv
 import gzip
 import io
 import json
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,11 +24,15 @@ from typing import IO, Any
 
 import numpy as np
 
+from ._validate import as_list
 from .files.replacing import replacing
 from .inputs.parquet import load_pyarrow
 
 Table = Mapping[str, Any]
 """Columns of equal length, by name."""
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".csv.gz", ".tsv.gz", ".jsonl.gz", ".parquet")
 
@@ -28,7 +40,7 @@ SUFFIXES = (".csv", ".tsv", ".jsonl", ".csv.gz", ".tsv.gz", ".jsonl.gz", ".parqu
 def check_output(
     name: str, suffixes: Sequence[str] = (), *, force: bool = False, inputs: Sequence[str] = ()
 ) -> None:
-    """Refuse, before any work is done, what cannot or must not be written."""
+    """Refuse an output that cannot or must not be written, before any work is done."""
     path = Path(name)
     if path.is_dir():
         raise ValueError(f"{name} is a folder: give a file's name")
@@ -48,7 +60,7 @@ def check_output(
 
 
 def check_writable(name: str) -> None:
-    """Refuse a file in whose folder nothing can be written."""
+    """Refuse a file whose folder cannot be written to."""
     try:
         with tempfile.TemporaryFile(dir=Path(name).resolve().parent):
             pass
@@ -58,7 +70,11 @@ def check_writable(name: str) -> None:
 
 @contextlib.contextmanager
 def open_table(name: str) -> Iterator[Callable[[Table], None]]:
-    """Write a table: the function takes its pieces, all with the same columns. "-" is CSV."""
+    """Open a table for writing; the function takes its pieces, all with the same columns.
+
+    The name "-" is CSV on standard output. In CSV and TSV an apostrophe keeps texts from being run
+    as formulas; the docstring of this module says how.
+    """
     if name == "-":
         if sys.stdout is None:
             raise ValueError("standard output is closed")
@@ -89,7 +105,7 @@ def _text_table(file: Any, kind: str) -> Iterator[Callable[[Table], None]]:
 
     def write(table: Table) -> None:
         nonlocal started
-        columns = [_as_list(column) for column in table.values()]
+        columns = [as_list(column) for column in table.values()]
         if kind == "jsonl":
             for row in zip(*columns, strict=True):
                 record = dict(zip(table, row, strict=True))
@@ -101,7 +117,8 @@ def _text_table(file: Any, kind: str) -> Iterator[Callable[[Table], None]]:
             )  # fmt: skip
             if not started:
                 writer.writerow(table)
-            writer.writerows(zip(*columns, strict=True))
+            guarded = [list(map(_guarded, column)) for column in columns]
+            writer.writerows(zip(*guarded, strict=True))
         started = True
         text.flush()
 
@@ -132,16 +149,19 @@ def _parquet_table(file: IO[bytes]) -> Iterator[Callable[[Table], None]]:
             writer.close()
 
 
+def _guarded(cell: Any) -> Any:
+    """A cell that no spreadsheet takes for a formula."""
+    if isinstance(cell, str) and _FORMULA.match(cell) and not _NUMBER.fullmatch(cell):
+        return "'" + cell
+    return cell
+
+
 def _has_returns(columns: list[list[Any]]) -> bool:
-    """Carriage returns must be quoted, which the writer of older versions of Python forgets."""
+    """Whether there are carriage returns: older versions of Python do not quote them."""
     return any(isinstance(v, str) and "\r" in v for column in columns for v in column)
-
-
-def _as_list(column: Any) -> list[Any]:
-    return column.tolist() if isinstance(column, np.ndarray) else list(column)
 
 
 def _as_arrow(pyarrow: Any, column: Any) -> Any:
     if isinstance(column, np.ndarray) and column.dtype.kind != "O":
         return pyarrow.array(column)
-    return pyarrow.array(_as_list(column))
+    return pyarrow.array(as_list(column))

@@ -199,7 +199,9 @@ def test_npz_files(perch, tmp_path, X):
     np.savez(tmp_path / "turned.npz", X=np.asfortranarray(X))
     assert "column by column" in perch.fails("fit", "turned.npz", "-o", "v.perch")
     np.savez(tmp_path / "short.npz", X=X, y=np.arange(3))
-    assert "'y' has not one" in perch.fails("fit", "short.npz", "-o", "v.perch", "--label", "y")
+    assert "'y' does not have one" in perch.fails(
+        "fit", "short.npz", "-o", "v.perch", "--label", "y"
+    )
     np.savez(tmp_path / "objects.npz", X=X, y=np.array([None] * 18))
     assert "array 'y'" in perch.fails("fit", "objects.npz", "-o", "v.perch", "--label", "y")
 

@@ -8,7 +8,7 @@ import click
 from .asking import cut, info, predict, score
 from .demonstrating import demo
 from .growing import add, fit, refine
-from .running import describe, say
+from .running import describe, inert_usage_errors, say
 from .showing import check, export, plot
 
 
@@ -17,6 +17,14 @@ class Perch(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        with inert_usage_errors():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with inert_usage_errors():
+            return super().invoke(ctx)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         try:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ..inert import inert_line, short_list
 from .options import CRITERION, FORCE, INPUT, INPUT_COLUMNS, N_JOBS, QUIET, TREE, Reading
 from .running import Command, count, say
 
@@ -370,7 +371,7 @@ def _show(figures: dict[str, Any], as_json: bool) -> None:
         return
     width = max(map(len, figures)) + 2
     for name, value in figures.items():
-        click.echo(f"{name:<{width}}{_as_text(value)}")
+        click.echo(inert_line(f"{name:<{width}}{_as_text(value)}"))
 
 
 def _as_text(value: Any) -> str:
@@ -380,4 +381,4 @@ def _as_text(value: Any) -> str:
         return f"{value:.4f}"
     if isinstance(value, int):
         return f"{value:,}"
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return short_list(value) if isinstance(value, list) else str(value)

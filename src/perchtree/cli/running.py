@@ -1,11 +1,18 @@
 """How every command runs: errors in one line, an exit code, a traceback only if asked for."""
 
+import contextlib
 import os
 import sys
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import click
+
+from ..inert import MAX_LINE, inert_line
+
+_HELP = getattr(click.exceptions, "NoArgsIsHelpError", ())
+"""How newer versions of click show help if there are no arguments."""
 
 RENAMED = {"--label": "--class", "--labels": "--classes", "--beam": "--beam-width",
            "--max-leaves": "--branches"}  # fmt: skip
@@ -63,23 +70,35 @@ def _remember_debug(ctx: click.Context, _param: click.Parameter, value: bool) ->
     ctx.meta["perch.debug"] = value
 
 
+@contextlib.contextmanager
+def inert_usage_errors() -> Iterator[None]:
+    """Make what click says about wrong usage safe to show: it repeats what it was given."""
+    try:
+        yield
+    except click.UsageError as error:
+        if isinstance(error, _HELP):
+            raise
+        message = inert_line(error.format_message(), MAX_LINE - len("Error: "))
+        raise click.UsageError(message, error.ctx) from None
+
+
 def count(number: int, what: str) -> str:
     """A number with its noun."""
     return f"{number:,} {what}" + ("s" if number != 1 else "")
 
 
 def say(message: str) -> None:
-    """One line on standard error."""
-    click.echo(f"perch: {message}", err=True)
+    """Print one line on standard error; whatever is in the message, it is safe to show."""
+    click.echo(inert_line(f"perch: {message}"), err=True)
 
 
 def describe(error: Exception) -> str:
-    """An error in one line."""
+    """What an error says, in one line."""
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror}"
     if isinstance(error, MemoryError):
         return f"out of memory ({error}): use --mode bc with --max-leaves to bound it"
     known = isinstance(error, ValueError | TypeError | OSError | ImportError)
-    text = " ".join(str(error).split()) or type(error).__name__
+    text = inert_line(error) or type(error).__name__
     return text if known else f"{type(error).__name__}: {text} (--debug shows where)"

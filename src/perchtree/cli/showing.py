@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from ..inert import inert_line
 from .options import FORCE, QUIET, TREE
 from .running import Command, count, say
 
@@ -150,4 +151,5 @@ def check(tree: str) -> None:
     from .opening import open_collection
 
     n_points = len(open_collection(tree))
-    click.echo(f"{tree} is whole: {count(n_points, 'point')}, every invariant holds")
+    whole = f"{tree} is whole: {count(n_points, 'point')}, every invariant holds"
+    click.echo(inert_line(whole))

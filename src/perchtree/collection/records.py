@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._validate import as_list
+
 Key = str | int
 
 COLUMNS = ("keys", "texts", "classes")
@@ -36,7 +38,7 @@ class Records:
     def checked(self, n_points: int, n_rows: int, **given: Any) -> dict[str, list[Any]]:
         """Columns for so many new rows; ValueError if one cannot be used. Nothing is added yet."""
         columns = {
-            name: _as_list(name, values, n_rows)
+            name: _as_column(name, values, n_rows)
             for name, values in given.items()
             if values is not None
         }
@@ -107,7 +109,7 @@ class Records:
 
     def ids_of(self, keys: Any) -> NDArray[np.int64]:
         """The ids that have these keys; ValueError names the first that is unknown."""
-        wanted = _as_list("keys", keys)
+        wanted = _as_column("keys", keys)
         if "keys" not in self:
             if all(type(key) is int for key in wanted):
                 return np.array(wanted, np.int64)
@@ -142,7 +144,7 @@ def _is_text(key: str) -> bool:
     return True
 
 
-def _as_list(name: str, values: Any, n_rows: int | None = None) -> list[Any]:
+def _as_column(name: str, values: Any, n_rows: int | None = None) -> list[Any]:
     """A column as a list of plain Python objects."""
     dimensions = getattr(values, "ndim", 1)
     if isinstance(values, str | bytes) or not hasattr(values, "__len__") or dimensions != 1:
@@ -151,5 +153,4 @@ def _as_list(name: str, values: Any, n_rows: int | None = None) -> list[Any]:
         raise ValueError(f"{name} must be strings or numbers, not dates: {name}.astype(str)")
     if n_rows is not None and len(values) != n_rows:
         raise ValueError(f"{len(values)} {name} for {n_rows} rows")
-    plain = np.asarray(values).tolist() if hasattr(values, "dtype") else list(values)
-    return [value.item() if isinstance(value, np.generic) else value for value in plain]
+    return as_list(values)

@@ -1,22 +1,82 @@
-"""NumPy's files: `.npy`, memory-mapped, and `.npz`, read piece by piece."""
+"""NumPy's files: `.npy`, memory-mapped, and `.npz`, of which only a batch at a time is read.
 
+What a header or an archive declares is compared with what is there before memory is taken for it.
+"""
+
+import contextlib
+import math
+import os
 import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from .batches import Batch, Columns, InputError, numbered
+from .._validate import as_list
+from ..inert import inert_line, short_list, short_name
+from .batches import Batch, Columns, InputError, as_text, numbered, rows_that_fit
 
 _PIECE = 2**20
+_NUMBERS = "biuf"
+_READERS = {
+    (1, 0): npy.read_array_header_1_0,
+    (2, 0): npy.read_array_header_2_0,
+    (3, 0): npy.read_array_header_2_0,  # differs in the encoding of field names only
+}
+
+
+class _Header(NamedTuple):
+    """What an array is, as its file says."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    by_column: bool
+    n_bytes: int
+    """Length of the header itself."""
+
+    @property
+    def is_matrix(self) -> bool:
+        return len(self.shape) == 2 and self.dtype.kind in _NUMBERS
+
+    @property
+    def row_bytes(self) -> int:
+        return self.dtype.itemsize * math.prod(self.shape[1:])
+
+    def check_matrix(self) -> None:
+        if not self.is_matrix:
+            raise InputError(
+                "expected a 2-d array of numbers, one row per point, got "
+                f"{len(self.shape)}-d of {inert_line(self.dtype, 100)}"
+            )
+
+    def check_size(self, n_bytes: int) -> None:
+        """Refuse a file that has fewer bytes than the array needs."""
+        if self.n_bytes + self.dtype.itemsize * math.prod(self.shape) > n_bytes:
+            raise InputError("the array is cut short: save it again by NumPy")
+
+
+def _read_header(file: IO[bytes]) -> _Header:
+    try:
+        version = npy.read_magic(file)
+        shape, by_column, dtype = _READERS[version](file)
+    except (EOFError, OSError, zipfile.BadZipFile, zlib.error):
+        raise
+    except Exception:
+        # NumPy evaluates the header as Python, so that damage raises nearly anything.
+        raise InputError(
+            "its header is damaged, or it is not an array: save it again by NumPy"
+        ) from None
+    if min(shape, default=0) < 0:
+        raise InputError("its header is damaged: save it again by NumPy")
+    return _Header(shape, dtype, by_column and len(shape) > 1, file.tell())
 
 
 class NpyFile:
-    """Rows of a 2-d array in a `.npy` file, in their order or in a random one."""
+    """Rows of a 2-d array in a `.npy` file, in file order or in a random order."""
 
     live = False
     feature_names = None
@@ -27,21 +87,14 @@ class NpyFile:
             raise InputError(
                 "a .npy file has no named columns; use .npz, Parquet, CSV or JSON Lines for that"
             )
-        try:
-            self._X = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (ValueError, EOFError):
-            raise InputError(
-                "this is not a .npy file of numbers, or cut short: save it again by numpy.save"
-            ) from None
-        if not isinstance(self._X, np.ndarray):
-            raise InputError("this is a .npz file: name it so")
-        _check_matrix(self._X.shape, self._X.dtype)
+        self._X, self._row_bytes = _map(path)
         self.size: int | None = len(self._X)
         self._order = None
         if shuffle is not None:
             self._order = np.random.default_rng(shuffle).permutation(len(self._X))
 
     def batches(self, n_rows: int) -> Iterator[Batch]:
+        n_rows = rows_that_fit(n_rows, self._row_bytes)
         for start in range(0, len(self._X), n_rows):
             stop = min(start + n_rows, len(self._X))
             rows = np.arange(start, stop)
@@ -57,6 +110,21 @@ class NpyFile:
         return numbered(int(self._order[row]))
 
 
+def _map(path: Path) -> tuple[NDArray[Any], int]:
+    """The array in a `.npy` file, not read yet, and the bytes of one row."""
+    with path.open("rb") as file:
+        if file.read(4) == b"PK\x03\x04":
+            raise InputError("this is a .npz file: name it so")
+        file.seek(0)
+        try:
+            header = _read_header(file)
+        except EOFError:
+            raise InputError("the array is cut short: save it again by NumPy") from None
+        header.check_matrix()
+        header.check_size(os.fstat(file.fileno()).st_size)
+    return np.load(path, mmap_mode="r", allow_pickle=False), header.row_bytes
+
+
 class NpzFile:
     """Arrays in a `.npz` file: one with the features, others with ids, classes and texts."""
 
@@ -65,20 +133,22 @@ class NpzFile:
 
     def __init__(self, path: Path, columns: Columns) -> None:
         self.name, self._path = str(path), path
-        try:
-            with zipfile.ZipFile(path) as archive:
-                members = [n[:-4] for n in archive.namelist() if n.endswith(".npy")]
-                self._companions = columns.companions(members)
-                self._member = self._find_features(archive, members, columns)
-                shape, dtype, by_column = _read_header(archive, self._member)
-        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-            raise InputError(f"not a .npz file that can be read: {_one_line(error)}") from None
-        _check_matrix(shape, dtype)
-        if by_column:
-            raise InputError(
-                f"array {self._member!r} is stored column by column; save it as .npy, or in C order"
-            )
-        self.size: int | None = shape[0]
+        with _open_archive(path) as archive:
+            members = [n[:-4] for n in archive.namelist() if n.endswith(".npy")]
+            self._companions = columns.companions(members)
+            self._features = self._find_features(archive, members, columns)
+            header = _header_of(archive, self._features)
+            header.check_matrix()
+            if header.by_column:
+                raise InputError(
+                    f"array {short_name(self._features)} is stored column by column; save it as "
+                    ".npy, or in C order"
+                )
+            self.size: int | None = header.shape[0]
+            row_bytes = header.row_bytes
+            for name in self._companions.values():
+                row_bytes += self._check_companion(archive, name)
+        self._row_bytes = row_bytes
 
     def _find_features(self, archive: zipfile.ZipFile, members: list[str], columns: Columns) -> str:
         if columns.features:
@@ -86,91 +156,110 @@ class NpzFile:
         elif "X" in members:
             return "X"
         else:
-            picked = [n for n in columns.pick_features(members) if _is_matrix(archive, n)]
+            picked = [
+                name
+                for name in columns.pick_features(members)
+                if _header_of(archive, name).is_matrix
+            ]
         if len(picked) != 1:
             raise InputError(
                 f"there are {len(picked)} arrays with features: pick one by --features; "
-                f"there are: {', '.join(members)}"
+                f"there are: {short_list(members)}"
             )
         return picked[0]
 
+    def _check_companion(self, archive: zipfile.ZipFile, name: str) -> int:
+        """Refuse an array that cannot hold ids, classes or texts; the bytes of one entry."""
+        header = _header_of(archive, name)
+        if header.dtype.kind not in "biufSUMm":
+            raise InputError(
+                f"array {short_name(name)} holds {inert_line(header.dtype, 100)}: expected numbers "
+                "or texts"
+            )
+        if header.shape != (self.size,):
+            raise InputError(
+                f"array {short_name(name)} does not have one entry for each of {self.size} rows"
+            )
+        return header.dtype.itemsize
+
     def batches(self, n_rows: int) -> Iterator[Batch]:
-        try:
-            with zipfile.ZipFile(self._path) as archive:
-                shape, dtype, _ = _read_header(archive, self._member)
-                everything = {
-                    kind: _read_whole(archive, name, shape[0])
-                    for kind, name in self._companions.items()
+        n_rows = rows_that_fit(n_rows, self._row_bytes)
+        n_all = self.size or 0
+        with _open_archive(self._path) as archive, contextlib.ExitStack() as opened:
+            features = opened.enter_context(_Member(archive, self._features))
+            companions = {
+                kind: opened.enter_context(_Member(archive, name))
+                for kind, name in self._companions.items()
+            }
+            for start in range(0, n_all, n_rows):
+                stop = min(start + n_rows, n_all)
+                X = features.read(stop - start)
+                values = {
+                    kind: [as_text(value) for value in as_list(member.read(stop - start))]
+                    for kind, member in companions.items()
                 }
-                with archive.open(self._member + ".npy") as file:
-                    _header_of(file)
-                    for start in range(0, shape[0], n_rows):
-                        stop = min(start + n_rows, shape[0])
-                        X = _read_rows(file, dtype, (stop - start, shape[1]))
-                        companions = {k: _as_list(v[start:stop]) for k, v in everything.items()}
-                        yield Batch(X, companions, np.arange(start, stop), numbered, [], stop)
-        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-            raise InputError(f"the file is damaged: {_one_line(error)}") from None
+                yield Batch(X, values, np.arange(start, stop), numbered, [], stop)
 
 
-def _check_matrix(shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-    if len(shape) != 2 or dtype.kind not in "biuf":
-        raise InputError(
-            f"expected a 2-d array of numbers, one row a point, got {len(shape)}-d of {dtype}"
-        )
+class _Member:
+    """An array of an archive, read from its beginning to its end."""
+
+    def __init__(self, archive: zipfile.ZipFile, name: str) -> None:
+        self._file = _open_member(archive, name)
+        self._header = _read_header(self._file)
+
+    def __enter__(self) -> "_Member":
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self._file.close()
+
+    def read(self, n_rows: int) -> NDArray[Any]:
+        """The next rows."""
+        wanted = bytearray(n_rows * self._header.row_bytes)
+        place = 0
+        while place < len(wanted):
+            piece = self._file.read(min(_PIECE, len(wanted) - place))
+            if not piece:
+                raise EOFError("it ends before the last row")
+            wanted[place : place + len(piece)] = piece
+            place += len(piece)
+        return np.ndarray((n_rows, *self._header.shape[1:]), self._header.dtype, wanted)
 
 
-def _is_matrix(archive: zipfile.ZipFile, member: str) -> bool:
-    shape, dtype, _ = _read_header(archive, member)
-    return len(shape) == 2 and dtype.kind in "biuf"
-
-
-def _read_header(
-    archive: zipfile.ZipFile, member: str
-) -> tuple[tuple[int, ...], np.dtype[Any], bool]:
-    with archive.open(member + ".npy") as file:
-        return _header_of(file)
-
-
-def _header_of(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any], bool]:
-    try:
-        version = npy.read_magic(file)
-        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-        shape, by_column, dtype = read(file)
-    except ValueError as error:
-        raise InputError(f"not an array of NumPy's: {_one_line(error)}") from None
-    return shape, dtype, by_column and len(shape) > 1
-
-
-def _read_rows(file: IO[bytes], dtype: np.dtype[Any], shape: tuple[int, int]) -> NDArray[Any]:
-    X = np.empty(shape, dtype)
-    wanted = memoryview(X.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
-    place = 0
-    while place < len(wanted):
-        piece = file.read(min(_PIECE, len(wanted) - place))
-        if not piece:
-            raise EOFError("it ends before the last row")
-        wanted[place : place + len(piece)] = piece
-        place += len(piece)
-    return X
-
-
-def _read_whole(archive: zipfile.ZipFile, member: str, n_rows: int) -> NDArray[Any]:
-    with archive.open(member + ".npy") as file:
+@contextlib.contextmanager
+def _open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
+    """An archive; damage found while it is open becomes an `InputError`."""
+    with path.open("rb") as file:
         try:
-            values = npy.read_array(file, allow_pickle=False)
-        except ValueError as error:
-            raise InputError(f"array {member!r}: {_one_line(error)}") from None
-    if values.shape != (n_rows,):
-        raise InputError(f"array {member!r} has not one entry for each of {n_rows} rows")
-    return values
+            with zipfile.ZipFile(file) as archive:
+                yield archive
+        # Damaged offsets become an OSError, unknown flags and versions a RuntimeError.
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError) as error:
+            why = inert_line(error, 200) or "it ends too early"
+            raise InputError(
+                f"the file is damaged or not a .npz file ({why}): save it again by numpy.savez"
+            ) from None
 
 
-def _as_list(values: NDArray[Any]) -> list[Any]:
-    if values.dtype.kind == "S":
-        return [value.decode(errors="replace") for value in values.tolist()]
-    return list(values.tolist())
+def _open_member(archive: zipfile.ZipFile, name: str) -> IO[bytes]:
+    known = archive.getinfo(name + ".npy")
+    if known.flag_bits & 1:
+        raise InputError(f"array {short_name(name)} is encrypted: save it again by numpy.savez")
+    # NumPy writes no others, and Python does not bound what those decompress to at a time.
+    if known.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise InputError(
+            f"array {short_name(name)} is compressed by another method than NumPy's: save it again "
+            "by numpy.savez_compressed"
+        )
+    return archive.open(known)
 
 
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
+def _header_of(archive: zipfile.ZipFile, name: str) -> _Header:
+    with _open_member(archive, name) as file:
+        try:
+            header = _read_header(file)
+            header.check_size(archive.getinfo(name + ".npy").file_size)
+        except InputError as error:
+            raise InputError(f"array {short_name(name)}: {error}") from None
+    return header

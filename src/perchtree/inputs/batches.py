@@ -1,7 +1,9 @@
-"""What every kind of input yields: batches of rows, with what belongs to them."""
+"""What every kind of input yields: batches of rows, with their ids, classes and texts."""
 
 import difflib
 import fnmatch
+from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -9,9 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validate import unusable_rows, why_unusable
+from ..inert import MAX_NAME, short_list, short_name
 
-COMPANIONS = ("keys", "labels", "texts")
-"""What can come with a row: its id, its class, what it is."""
+COMPANIONS = ("keys", "classes", "texts")
+"""What can come with the features of a row: its id, its true class, and a text about it."""
+
+MAX_ROW = 2**26
+"""Bytes of values in one row of an array or a table: 64 MB."""
+
+MAX_BATCH = 2**28
+"""Bytes of values and texts in one batch: 256 MB. Batches of wide rows have fewer of them."""
 
 
 class InputError(ValueError):
@@ -19,15 +28,15 @@ class InputError(ValueError):
 
 
 class Columns(NamedTuple):
-    """Which columns are which, as far as the user has said; the others are features."""
+    """The columns that the user has named; all others are features."""
 
     features: tuple[str, ...] = ()
     """Names or patterns."""
     keys: str | None = None
-    labels: str | None = None
+    classes: str | None = None
     texts: str | None = None
     known: tuple[str, ...] = ()
-    """What the features of a tree are called, to which rows are to be added."""
+    """The feature names of the tree to which the rows will be added."""
 
     @property
     def are_named(self) -> bool:
@@ -35,7 +44,7 @@ class Columns(NamedTuple):
         return self._replace(known=()) != Columns()
 
     def companions(self, names: Sequence[str]) -> dict[str, str]:
-        """The columns that are no features: what they are for -> their name."""
+        """The names of the columns that are not features, by what they hold."""
         named = {kind: getattr(self, kind) for kind in COMPANIONS if getattr(self, kind)}
         for name in named.values():
             if name not in names:
@@ -43,7 +52,7 @@ class Columns(NamedTuple):
         return named
 
     def pick_features(self, names: Sequence[str]) -> list[str]:
-        """Those of the columns that are features, in the order asked for."""
+        """The names of the feature columns, in the order asked for."""
         others = set(self.companions(names).values())
         left = [name for name in names if name not in others]
         picked = left
@@ -60,7 +69,7 @@ class Columns(NamedTuple):
         return self._as_known(list(dict.fromkeys(picked)), names)
 
     def _as_known(self, picked: list[str], names: Sequence[str]) -> list[str]:
-        """The tree's own features in their order; a single column may be one of lists."""
+        """The features in the order of the tree; a single other column may hold lists."""
         if not self.known or (len(picked) == 1 and picked[0] not in self.known):
             return picked
         missing = set(self.known) - set(picked if self.features else names)
@@ -69,15 +78,39 @@ class Columns(NamedTuple):
             raise InputError(f"{_no_column(first, names)}; the tree has it as a feature")
         if self.features and len(picked) > len(self.known):
             more = next(name for name in picked if name not in self.known)
-            raise InputError(f"the tree has no feature {more!r}: leave it out of --features")
+            raise InputError(
+                f"the tree has no feature {short_name(more)}: leave it out of --features"
+            )
         return list(self.known)
 
 
 def _no_column(name: str, names: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, names, 1)
+    # Comparing takes time in proportion to the lengths: long names are not worth a guess.
+    close = difflib.get_close_matches(name, [n for n in names if len(n) <= MAX_NAME], 1)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
-    known = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-    return f"there is no column {name!r}{hint}; there are: {known}"
+    return f"there is no column {short_name(name)}{hint}; there are: {short_list(names)}"
+
+
+def check_unique(names: Sequence[str]) -> None:
+    """Refuse columns of which two have the same name."""
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
+    if twice:
+        raise InputError(f"two columns are called {short_name(twice[0])}: rename one")
+
+
+def as_text(value: Any) -> Any:
+    """Bytes as text; anything else as it is."""
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
+def rows_that_fit(n_rows: int, row_bytes: int) -> int:
+    """How many rows of that size a batch of at most `n_rows` rows can hold."""
+    if row_bytes > MAX_ROW:
+        raise InputError(
+            f"one row takes {row_bytes:,} bytes, more than {MAX_ROW >> 20} MB: leave out columns, "
+            "or reduce the dimension first"
+        )
+    return max(1, min(n_rows, MAX_BATCH // max(1, row_bytes)))
 
 
 class Problem(NamedTuple):
@@ -86,12 +119,12 @@ class Problem(NamedTuple):
     row: int
     """Its number in the input, from 0."""
     place: str
-    """What a person would look for: lines count from 1, rows from 0."""
+    """Where a person would look for it: lines are counted from 1, rows from 0."""
     why: str
 
 
 class Batch(NamedTuple):
-    """Some rows, in order."""
+    """Consecutive rows of an input, in order."""
 
     X: NDArray[Any]
     companions: dict[str, list[Any]]
@@ -100,12 +133,12 @@ class Batch(NamedTuple):
     place: Callable[[int], str]
     """Where to look for a row, given its number."""
     bad: list[Problem]
-    """Rows among these that could not be read."""
+    """The rows in this range that cannot be used."""
     done: int
-    """How far into the input this is; see `Source.size`."""
+    """How much of the input was read, in the unit of `Source.size`."""
 
     def only(self, kept: NDArray[np.bool_]) -> "Batch":
-        """The same with some of the rows."""
+        """This batch reduced to some of its rows."""
         places = np.flatnonzero(kept).tolist()
         return self._replace(
             X=self.X[kept],
@@ -114,7 +147,7 @@ class Batch(NamedTuple):
         )
 
     def without(self, problems: Mapping[int, str]) -> "Batch":
-        """Move rows to the bad ones, given their places in this batch and what is wrong."""
+        """This batch with some rows moved to `bad`: their positions, and what is wrong."""
         if not problems:
             return self
         kept = np.ones(len(self.X), bool)
@@ -124,7 +157,7 @@ class Batch(NamedTuple):
         return self.only(kept)._replace(bad=sorted([*self.bad, *found]))
 
     def checked(self, *, cosine: bool) -> "Batch":
-        """The same without rows that have values no tree takes."""
+        """This batch with rows that no tree can take moved to `bad`."""
         if len(self.X) == 0:
             return self
         unusable = np.flatnonzero(unusable_rows(self.X, cosine=cosine)).tolist()
@@ -132,27 +165,27 @@ class Batch(NamedTuple):
 
 
 def numbered(row: int) -> str:
-    """The place of a row in an array."""
+    """What errors call a row of an array."""
     return f"row {row}"
 
 
 class Source(Protocol):
-    """An input that was opened and understood; nothing but its beginning was read yet."""
+    """An input that was opened; only its beginning has been read."""
 
     name: str
     """What errors call it."""
     size: int | None
-    """How much there is, in rows or in bytes; None for a stream."""
+    """The size of the input, in rows or in bytes; None for a stream."""
     live: bool
-    """Whether rows arrive as time goes by."""
+    """Whether rows arrive over time."""
 
     @property
     def feature_names(self) -> list[str] | None:
-        """What the features are called, if they have names; known once a batch was read."""
+        """The names of the features, if they have any; known once a batch was read."""
         ...
 
     def batches(self, n_rows: int) -> Iterator[Batch]:
-        """All rows, at most so many at a time."""
+        """All rows, in batches of at most `n_rows` rows and about `MAX_BATCH` bytes."""
         ...
 
 
@@ -170,6 +203,7 @@ class Record(NamedTuple):
     """One row of a text input."""
 
     line: int
-    values: list[float]
+    values: "array[float]"
+    """Not a list, whose numbers would take four times the memory."""
     companions: list[Any]
-    """In the order of the columns that were asked for."""
+    """Ids, classes and texts, as far as they were asked for, in the order of `COMPANIONS`."""

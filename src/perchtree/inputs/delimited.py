@@ -1,28 +1,35 @@
 """Comma- and tab-separated values, and the data files of the authors' program."""
 
 import csv
-from collections import Counter
+from array import array
 from collections.abc import Iterator, Sequence
 
-from .batches import Columns, InputError, Record
-from .lines import Lines
+from ..inert import short_name
+from .batches import Columns, InputError, Record, check_unique
+from .columnar import ColumnarParser, Shape
+from .lines import MAX_LINE, Lines, check_fields
+from .records import Parsed
 
 csv.field_size_limit(2**31 - 1)  # a text may be long
 
 INDEX = "index"
-"""What a first column without a name is called: pandas writes its index so."""
+"""The name given to a first column without one, which is how pandas writes its index."""
 
 _MOST_LINES = 1000
-"""Lines that one record may have; more are a quote that was never closed."""
+"""Lines that one record may have; with more, a quote was not closed."""
 
 
 class Delimited:
-    """Lines of fields, of which the first names the columns unless `has_header` is False."""
+    """Records of fields; the first names the columns, unless `has_header` is False.
+
+    Large files are parsed in blocks, if pyarrow is installed. Whatever is unusual there is read
+    record by record, so that results and errors are the same with and without it.
+    """
 
     def __init__(
         self, lines: Lines, delimiter: str, columns: Columns, has_header: bool | None
     ) -> None:
-        self._lines = lines
+        self._lines, self._delimiter = lines, delimiter
         self._reader = csv.reader(self._limited(lines), delimiter=delimiter, strict=True)
         self._record_start = 0
         try:
@@ -34,7 +41,7 @@ class Delimited:
             names = [f"c{number}" for number in range(1, len(first) + 1)]
             columns = columns._replace(known=())
         else:
-            names = self._as_names(line, first, delimiter, columns, has_header)
+            names = self._as_names(line, first, columns, has_header)
         named = columns.companions(names)
         self.feature_names: list[str] | None = columns.pick_features(names)
         self._names = names
@@ -42,18 +49,31 @@ class Delimited:
         self.companions: Sequence[str] = list(named)
         self._companion_places = [places[name] for name in named.values()]
         self._feature_places = [places[name] for name in self.feature_names]
+        shape = Shape(
+            delimiter, len(names), self._feature_places, self._companion_places, _MOST_LINES
+        )
+        self._columnar = ColumnarParser.for_lines(lines, shape)
 
     def _limited(self, lines: Lines) -> Iterator[str]:
+        length = 0
         for text in lines:
-            if lines.number - self._record_start > _MOST_LINES:
+            n_lines = lines.number - self._record_start
+            length = len(text) + (length if n_lines > 1 else 0)
+            if n_lines > _MOST_LINES:
                 raise InputError(self._unclosed())
+            if length > MAX_LINE:
+                raise InputError(
+                    f"the record at line {self._record_start + 1} is longer than "
+                    f"{MAX_LINE >> 20} MB: close its quotes, or shorten it"
+                )
+            check_fields(text, self._delimiter, lines.number)
             yield text
 
     def _unclosed(self) -> str:
         return f"line {self._record_start + 1} has a quote that is not closed: close or remove it"
 
     def _next_record(self) -> tuple[int, list[str]]:
-        """The next line that is not blank, and its number; no fields at the end."""
+        """The next record that is not blank, and its first line; no fields at the end."""
         while True:
             self._record_start = self._lines.number
             try:
@@ -71,7 +91,7 @@ class Delimited:
                 return self._record_start + 1, fields
 
     def _as_names(
-        self, line: int, names: list[str], delimiter: str, columns: Columns, has_header: bool | None
+        self, line: int, names: list[str], columns: Columns, has_header: bool | None
     ) -> list[str]:
         if not names:
             raise InputError("there are no rows")
@@ -81,7 +101,7 @@ class Delimited:
                 "are then c1, c2, ...), or --header if these are names"
             )
         other = next((c for c in ";\t,|" if len(names) == 1 and c in names[0]), None)
-        if other is not None and other != delimiter:
+        if other is not None and other != self._delimiter:
             hint = "use --format tsv" if other == "\t" else "write it with commas"
             raise InputError(f"the fields of line {line} are separated by {other!r}: {hint}")
         if names[0] == "" and INDEX not in names:
@@ -91,14 +111,18 @@ class Delimited:
                     f"the first column has no name, as pandas writes its index: use it by --id "
                     f"{INDEX}, or pick columns by --features"
                 )
-        twice = sorted(name for name, count in Counter(names).items() if count > 1)
-        if twice:
-            raise InputError(f"two columns are called {twice[0]!r}: rename one")
+        check_unique(names)
         return names
 
-    def records(self, lines: Lines) -> Iterator[Record | tuple[int, str]]:
+    def records(self, lines: Lines) -> Iterator[Parsed]:
         n_fields = len(self._names)
+        slow_until = 0
         while True:
+            if self._columnar and not self._waiting and lines.number >= slow_until:
+                block, slow_until = self._columnar.parse(lines)
+                if block is not None:
+                    yield block
+                    continue
             try:
                 line, fields = self._waiting.pop() if self._waiting else self._next_record()
             except _BadLine as bad:
@@ -121,8 +145,8 @@ class Delimited:
             f"{fields[place]!r:.50} is not a number" if fields[place].strip() else "has no value"
         )
         return (
-            f"column {self._names[place]!r} {found}; pick columns by --features, or say what it is "
-            "by --id, --label or --text"
+            f"column {short_name(self._names[place])} {found}; pick columns by --features, or say "
+            "what it is by --id, --label or --text"
         )
 
 
@@ -133,18 +157,19 @@ class _BadLine(Exception):  # noqa: N818
 
 
 class Authors:
-    """The authors' data files: id, class and values, with tabs between them and no header."""
+    """Data files of the authors' program: id, class and values between tabs, no header."""
 
     feature_names: list[str] | None = None
-    companions: Sequence[str] = ("keys", "labels")
+    companions: Sequence[str] = ("keys", "classes")
 
     def __init__(self, columns: Columns) -> None:
         if columns.are_named:
-            raise InputError("the columns of such a file are known: id, label, features")
+            raise InputError("the columns of such a file are known: id, class, features")
 
-    def records(self, lines: Lines) -> Iterator[Record | tuple[int, str]]:
+    def records(self, lines: Lines) -> Iterator[Parsed]:
         n_fields = 0
         for text in lines:
+            check_fields(text, "\t", lines.number)
             fields = text.rstrip("\r\n").split("\t")
             if fields == [""]:
                 continue
@@ -162,13 +187,13 @@ class Authors:
                 yield Record(lines.number, values, fields[:2])
 
 
-def _as_numbers(fields: list[str]) -> list[float] | None:
-    """Numbers, if all are; Python's own leniency (1_000, digits of other scripts) is not ours."""
+def _as_numbers(fields: list[str]) -> "array[float] | None":
+    """Fields as numbers, or None if one is not: 1_000 and digits of other scripts are refused."""
     together = ",".join(fields)
     if "_" in together or not together.isascii():
         return None
     try:
-        return [float(field) for field in fields]
+        return array("d", map(float, fields))
     except ValueError:
         return None
 

@@ -1,17 +1,21 @@
-"""JSON Lines: one object a line, or one list of numbers."""
+"""JSON Lines: one object per line, or one list of numbers."""
 
 import json
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import Any
 
+from ..inert import short_name
 from .batches import COMPANIONS, Columns, InputError, Record
-from .lines import Lines
+from .lines import Lines, check_fields
+from .records import Parsed
 
 
 class JsonLines:
-    """Objects with a member a feature, or with one member that is a list of them.
+    """Objects with one member per feature, or with one member that is a list of all features.
 
-    Which members there are is learnt from the first good line.
+    The first good line decides which of these it is.
     """
 
     feature_names: list[str] | None = None
@@ -24,45 +28,47 @@ class JsonLines:
         self._names: list[str] | None = None
         self._of_lists = False
 
-    def records(self, lines: Lines) -> Iterator[Record | tuple[int, str]]:
+    def records(self, lines: Lines) -> Iterator[Parsed]:
         for text in lines:
             if not text.strip():
                 continue
+            check_fields(text, ",", lines.number)
             try:
                 values, companions = self._split(_parse(text))
                 yield Record(lines.number, values, companions)
             except InputError as error:
                 yield lines.number, str(error)
 
-    def _split(self, entry: Any) -> tuple[list[float], list[Any]]:
+    def _split(self, entry: Any) -> "tuple[array[float], list[Any]]":
         if isinstance(entry, list) and self._names is None and not self._columns.are_named:
-            return self._as_values(entry, "the line"), []
+            return self._as_values(entry, None), []
         if not isinstance(entry, dict):
             raise InputError("is not a JSON object, as --features, --id or other lines ask for")
         names = self._names or self._columns.pick_features(list(entry))
         self._columns.companions(list(entry))
         missing = [n for n in (*names, *self._companion_names) if n not in entry]
         if missing:
-            raise InputError(f"has no {missing[0]!r}")
+            raise InputError(f"has no {short_name(missing[0])}")
         of_lists = self._of_lists
         if self._names is None:
             of_lists = len(names) == 1 and isinstance(entry[names[0]], list)
         if of_lists:
-            values = self._as_values(entry[names[0]], repr(names[0]))
+            values = self._as_values(entry[names[0]], names[0])
         else:
-            values = [_as_number(entry[name], repr(name)) for name in names]
+            values = _as_numbers([entry[name] for name in names], names)
         companions = [_as_plain(entry[name], name) for name in self._companion_names]
-        if self._names is None:  # learnt from a row that is good in all
+        if self._names is None:  # this row is good in every respect
             self._names, self._of_lists = names, of_lists
             self.feature_names = None if of_lists else names
         return values, companions
 
-    def _as_values(self, values: Any, what: str) -> list[float]:
+    def _as_values(self, values: Any, name: str | None) -> "array[float]":
+        what = _shown(name)
         if not isinstance(values, list):
             raise InputError(f"{what} is not a list of numbers")
         if not values:
             raise InputError(f"{what} is an empty list")
-        numbers = [_as_number(value, what) for value in values]
+        numbers = _as_numbers(values, repeat(name))
         self._n_values = self._n_values or len(values)
         if len(values) != self._n_values:
             raise InputError(f"{what} has {len(values)} numbers instead of {self._n_values}")
@@ -76,25 +82,41 @@ def _parse(text: str) -> Any:
         raise InputError("is not JSON, or cut short") from None
 
 
-def _as_number(value: Any, what: str) -> float:
-    if isinstance(value, int | float):
-        try:
-            return float(value)
-        except OverflowError:
-            raise InputError(f"{what} has a number that is too large") from None
+def _shown(name: str | None) -> str:
+    """What errors call a member of an object; None is the whole line."""
+    return "the line" if name is None else short_name(name)
+
+
+def _as_numbers(values: list[Any], names: Iterable[str | None]) -> "array[float]":
+    try:
+        return array("d", values)
+    except (TypeError, OverflowError):
+        wrong = ((n, why) for n, v in zip(names, values, strict=False) if (why := _why_not(v)))
+        name, why = next(wrong)
+        raise InputError(f"{_shown(name)} {why}") from None
+
+
+def _why_not(value: Any) -> str | None:
+    """Why a value is not a number that can be used, if it is not."""
     if value is None:
-        raise InputError(f"{what} has no value: fill it in")
+        return "has no value: fill it in"
     if isinstance(value, list):
-        raise InputError(f"{what} is a list: if it holds the features, name it by --features")
-    raise InputError(f"{what} has {value!r:.50}, which is not a number")
+        return "is a list: if it holds the features, name it by --features"
+    if not isinstance(value, int | float):
+        return f"has {value!r:.50}, which is not a number"
+    try:
+        float(value)
+    except OverflowError:
+        return "has a number that is too large"
+    return None
 
 
 def _as_plain(value: Any, name: str) -> Any:
     if isinstance(value, list | dict):
-        raise InputError(f"{name!r} is a list or an object: expected a text or a number")
+        raise InputError(f"{short_name(name)} is a list or an object: expected a text or a number")
     if isinstance(value, str):
         try:
             value.encode()
         except UnicodeEncodeError:  # half of a surrogate pair
-            raise InputError(f"{name!r} is a text cut amid a character") from None
+            raise InputError(f"{short_name(name)} is a text cut amid a character") from None
     return value

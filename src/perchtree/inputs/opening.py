@@ -1,4 +1,4 @@
-"""From the name of an input to its reader."""
+"""Choosing the reader of an input by its name, its format or its first line."""
 
 from pathlib import Path
 
@@ -30,12 +30,13 @@ def open_input(
     name : str
     columns : Columns
     form : str, optional
-        One of `FORMATS`; otherwise the name's ending or, for a stream, its first line tells.
+        One of `FORMATS`. By default the file name's ending or, for a stream, its first line
+        decides.
     has_header : bool, optional
-        Whether the first line of CSV or TSV names the columns. None: it does, unless it looks
-        like data, which is an error.
+        Whether the first line of CSV or TSV names the columns. By default it must: a first
+        line that looks like data is an error.
     shuffle : int, optional
-        Seed of a random order; `.npy` only. Rows are then known by their numbers.
+        Seed of a random order, for `.npy` files only. Row numbers then become the ids.
     """
     columns = columns or Columns()
     try:

@@ -1,6 +1,5 @@
 """Parquet files, and folders of them in the order of their names, read by pyarrow."""
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -8,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .batches import Batch, Columns, InputError
+from ..inert import inert_line, short_name
+from .batches import Batch, Columns, InputError, as_text, check_unique, rows_that_fit
 
 
 def load_pyarrow() -> Any:
-    """The library, or an error that says how to get it."""
+    """Import pyarrow, or raise an error that says how to install it."""
     try:
         import pyarrow.parquet
     except ImportError:
@@ -21,7 +21,7 @@ def load_pyarrow() -> Any:
 
 
 class Parquet:
-    """One column a feature, or one column of lists."""
+    """Tables with one column per feature, or with one column of lists."""
 
     live = False
 
@@ -34,9 +34,7 @@ class Parquet:
         self.size: int | None = sum(map(self._count_rows, self._files))
         with self._open(self._files[0]) as opened:
             schema = opened.schema_arrow
-        twice = sorted(name for name, count in Counter(schema.names).items() if count > 1)
-        if twice:
-            raise InputError(f"two columns are called {twice[0]!r}: rename one")
+        check_unique(schema.names)
         self._companions = columns.companions(schema.names)
         self._features = columns.pick_features(schema.names)
         self._of_lists = len(self._features) == 1 and self._is_list(schema.field(self._features[0]))
@@ -47,10 +45,12 @@ class Parquet:
         try:
             return self._pa.parquet.ParquetFile(file, memory_map=True)
         except (self._pa.ArrowException, OSError) as error:
-            raise InputError(f"{self._shown(file)} cannot be read: {_one_line(error)}") from None
+            raise InputError(
+                f"{self._shown(file)} cannot be read: {inert_line(error, 200)}"
+            ) from None
 
     def _shown(self, file: Path) -> str:
-        """What errors call a file: of a folder, where in it."""
+        """What errors call a file; in a folder, its path from there."""
         return "it" if str(file) == self.name else str(file.relative_to(self.name))
 
     def _count_rows(self, file: Path) -> int:
@@ -72,15 +72,33 @@ class Parquet:
             with self._open(file) as opened:
                 missing = set(wanted) - set(opened.schema_arrow.names)
                 if missing:
-                    raise InputError(f"{self._shown(file)} has no column {sorted(missing)[0]!r}")
+                    raise InputError(
+                        f"{self._shown(file)} has no column {short_name(min(missing))}"
+                    )
                 try:
-                    for table in opened.iter_batches(n_rows, columns=wanted):
+                    n_rows_here = rows_that_fit(n_rows, self._largest_row(opened))
+                    for table in opened.iter_batches(n_rows_here, columns=wanted):
                         yield self._as_batch(table, start, self._place_in(file, first))
                         start += len(table)
                 except (self._pa.ArrowException, OSError) as error:
                     raise InputError(
-                        f"{self._shown(file)} is damaged: {_one_line(error)}"
+                        f"{self._shown(file)} is damaged: {inert_line(error, 200)}"
                     ) from None
+
+    def _largest_row(self, opened: Any) -> int:
+        """Bytes of the features in one row: the largest mean of any row group.
+
+        Only the file's own statistics tell how long lists are before they are read.
+        """
+        if not self._of_lists:
+            return 8 * len(self._features)
+        meta = opened.metadata
+        largest = 1.0
+        for group in map(meta.row_group, range(meta.num_row_groups)):
+            for column in map(group.column, range(group.num_columns)):
+                if column.path_in_schema.startswith(f"{self._features[0]}.") and group.num_rows:
+                    largest = max(largest, column.num_values / group.num_rows)
+        return int(8 * largest)
 
     def _place_in(self, file: Path, first: int) -> Callable[[int], str]:
         prefix = "" if str(file) == self.name else f"{self._shown(file)}, "
@@ -91,7 +109,7 @@ class Parquet:
         X, problems = read(table)
         rows = np.arange(start, start + len(table))
         companions = {
-            kind: [_as_text(value) for value in table[name].to_pylist()]
+            kind: [as_text(value) for value in table[name].to_pylist()]
             for kind, name in self._companions.items()
         }
         return Batch(X, companions, rows, place, [], start + len(table)).without(problems)
@@ -103,7 +121,7 @@ class Parquet:
             column = table[name]
             if column.null_count:
                 for row in np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False)).tolist():
-                    problems.setdefault(row, f"column {name!r} has no value: fill it in")
+                    problems.setdefault(row, f"column {short_name(name)} has no value: fill it in")
             values = self._as_numbers(column, name)
             if X is None:
                 X = np.empty((len(table), len(self._features)), values.dtype)
@@ -124,7 +142,7 @@ class Parquet:
         problems = {}
         for row in np.flatnonzero(lengths != d).tolist():
             found = "no list" if lengths[row] < 0 else f"a list of {lengths[row]}"
-            problems[row] = f"column {name!r} has {found} instead of a list of {d}"
+            problems[row] = f"column {short_name(name)} has {found} instead of a list of {d}"
         X = np.full((len(table), d), np.nan)
         if problems:
             column = column.filter(self._pa.array(lengths == d))
@@ -137,7 +155,9 @@ class Parquet:
         if flat.null_count:
             empty = flat.is_null().to_numpy(zero_copy_only=False).reshape(-1, d).any(axis=1)
             for row in np.flatnonzero(lengths == d)[empty].tolist():
-                problems[row] = f"column {name!r} has a list with an empty place: fill it in"
+                problems[row] = (
+                    f"column {short_name(name)} has a list with an empty place: fill it in"
+                )
         return X, dict(sorted(problems.items()))
 
     def _as_numbers(self, column: Any, name: str) -> NDArray[Any]:
@@ -147,16 +167,8 @@ class Parquet:
             column = column.cast(self._pa.float64())
         elif not (types.is_integer(kind) or types.is_floating(kind)):
             raise InputError(
-                f"column {name!r} is {kind}, not numbers; pick columns by --features, or say what "
-                "it is by --id, --label or --text"
+                f"column {short_name(name)} is {kind}, not numbers; pick columns by --features, or "
+                "say what it is by --id, --label or --text"
             )
         values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
         return values
-
-
-def _as_text(value: Any) -> Any:
-    return value.decode(errors="replace") if isinstance(value, bytes) else value
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]
