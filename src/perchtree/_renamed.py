@@ -1,7 +1,7 @@
-"""A clear error for arguments that were renamed."""
+"""A clear error for arguments of earlier versions."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -21,14 +21,35 @@ def renamed(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     Traceback (most recent call last):
     TypeError: colour() takes 'classes' now, not 'labels'
     """
+    return _refusing({old: f"takes {new!r} now, not {old!r}" for old, new in names.items()})
 
+
+def moved(**places: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Refuse arguments that have moved elsewhere with an error that tells where.
+
+    Examples
+    --------
+    >>> @moved(keys="Collection.add")
+    ... def save(path): ...
+    >>> save("x", keys=[0, 1])
+    Traceback (most recent call last):
+    TypeError: save() does not take 'keys' any more: give them to Collection.add
+    """
+    return _refusing(
+        {
+            old: f"does not take {old!r} any more: give them to {place}"
+            for old, place in places.items()
+        }
+    )
+
+
+def _refusing(errors: Mapping[str, str]) -> Callable[[Callable[P, R]], Callable[P, R]]:
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:
             for old in kwargs:
-                if old in names:
-                    name = function.__name__
-                    raise TypeError(f"{name}() takes {names[old]!r} now, not {old!r}")
+                if old in errors:
+                    raise TypeError(f"{function.__name__}() {errors[old]}")
             return function(*args, **kwargs)
 
         return checked

@@ -113,25 +113,6 @@ def as_list(column: Any) -> list[Any]:
     return [value.item() if isinstance(value, np.generic) else value for value in values]
 
 
-def as_choice(name: str, value: Any, choices: Any) -> Any:
-    """One of several names; ValueError that lists them otherwise."""
-    if value not in choices:
-        known = ", ".join(repr(choice) for choice in choices)
-        raise ValueError(f"{name} must be one of {known}, got {value!r}")
-    return value
-
-
-def as_count(name: str, value: Any, least: int | None = 1, most: int | None = None) -> int:
-    """A whole number, at least `least`, and at most `most`; None for no such limit."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be a whole number, got {value!r}")
-    if least is not None and value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value}")
-    if most is not None and value > most:
-        raise ValueError(f"{name} must be at most {most:,}, got {value}")
-    return int(value)
-
-
 def _as_numeric(X: Any) -> NDArray[Any]:
     if scipy.sparse.issparse(X):
         raise ValueError("sparse input is not supported: boxes are dense; use X.toarray()")

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._validate import as_count
+from ._arguments import as_count
+from ._renamed import moved
 from .collection import Collection
 from .errors import CorruptFileError
 from .exemplars import find_exemplars
@@ -394,6 +395,7 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     # Files
 
+    @moved(labels="fit(classes=...)", texts="fit(texts=...)")
     def save(self, path: str | Path) -> None:
         """Save everything to one file: parameters, tree, records, clusters and events.
 

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ._arguments import as_choice, as_count
 from ._kernels.purity import Forest, lay_out, sample_purity, sum_purity
 from ._kernels.schema import NONE
 from ._renamed import renamed
-from ._validate import as_choice, as_count
 from .table import NodeTable, parents_of
 from .tree import ClusterTree
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ._arguments import as_choice, as_count
 from ._arrays import Storage
 from ._kernels.measure import measure_depths
 from ._kernels.schema import (
@@ -26,7 +27,6 @@ from ._kernels.schema import (
     Tree,
 )
 from ._locks import FairLock
-from ._validate import as_choice, as_count
 from .cuts import CRITERIA, Cluster, Cuts, Suggestion, find_cluster, points_below
 from .table import NodeTable, build_table, internal_nodes, living_ids
 

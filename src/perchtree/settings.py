@@ -1,6 +1,6 @@
 """Every setting of a tree, declared once: constructors, files, options and `repr` follow from it.
 
-Only the standard library is imported here, so that the command line can list its options quickly.
+Nothing heavy is imported here, so that the command line can list its options quickly.
 """
 
 import difflib
@@ -8,6 +8,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple, Self, TypeVar
+
+from ._arguments import as_choice, as_count
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -28,8 +30,6 @@ class Rule(NamedTuple):
 
     def checked(self, name: str, value: Any) -> Any:
         """The value, as a plain Python object; an error that says what it must be otherwise."""
-        from ._validate import as_choice, as_count
-
         if self.choices:
             return as_choice(name, value, self.choices)
         if value is None and self.optional:

@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _arrays
+from ._arguments import as_count
 from ._kernels import modes
 from ._kernels.nearest import points_of_leaves
 from ._kernels.schema import MAX_POINTS, NEAR, WORK, Scratch, Tree
 from ._locks import FairLock
-from ._validate import as_count, as_points, as_rows, chunks
+from ._renamed import moved
+from ._validate import as_points, as_rows, chunks
 from .checks import check_collapsed, check_tree
 from .exports.authors import to_authors
 from .exports.json import to_json
@@ -340,6 +342,11 @@ class ClusterTree(ReadableTree):
 
     # Files
 
+    @moved(
+        keys="Collection.add(keys=...)",
+        labels="Collection.add(classes=...)",
+        texts="Collection.add(texts=...)",
+    )
     def save(self, path: str | Path) -> None:
         """Save the tree to one file, from which `load` makes the same tree.
 

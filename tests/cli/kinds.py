@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-ROLES = ["--id", "key", "--label", "class", "--text", "about"]
+ROLES = ["--id", "key", "--class", "class", "--text", "about"]
 NAMED = ["npz", "parquet", "lists.parquet", "folder", "csv", "csv.gz", "tsv", "jsonl",
          "lists.jsonl"]  # fmt: skip
 KINDS = ["npy", *NAMED, "authors"]

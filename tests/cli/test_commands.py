@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from kinds import Rows
 
 import perchtree
-from perchtree import ClusterTree, Perch, read_columns
+from perchtree import ClusterTree, Collection, Perch
 from perchtree.cli import main
 from perchtree.exports.authors import read_authors
 from perchtree.metrics import dendrogram_purity
@@ -33,7 +33,7 @@ def tree(perch, tmp_path, X):
     [
         ([], {}),
         (["--mode", "perch"], {"linkage": "box"}),
-        (["--mode", "b", "--beam", 3], {"linkage": "box", "search": "beam", "beam_width": 3}),
+        (["--mode", "b", "--beam-width", 3], {"linkage": "box", "search": "beam", "beam_width": 3}),
         (["--mode", "c", "--max-leaves", 6], {"linkage": "box", "max_leaves": 6}),
         (
             ["--mode", "bc", "--max-leaves", 6],
@@ -64,7 +64,7 @@ def test_modes(perch, tmp_path, X, options, settings):
         ["--mode", "b", "--max-leaves", "5"],
         ["--masking", "exact"],
         ["--mode", "perch", "--graft", "3"],
-        ["--beam", "7"],
+        ["--beam-width", "7"],
         ["--mode", "nonsense"],
         ["--batch", "0"],
         ["--nonsense"],
@@ -82,7 +82,7 @@ def test_adding_gives_the_tree_of_all_rows(perch, tmp_path, X, kind):
     for part, some in (("a", first), ("b", second)):
         (tmp_path / part).mkdir()
         some.write(tmp_path / part, kind)
-    roles = ["--id", "key", "--label", "class"] if kind != "npy" else []
+    roles = ["--id", "key", "--class", "class"] if kind != "npy" else []
     features = ["--features", "f*"] if kind != "npy" else []
     perch("fit", f"a/rows.{kind}", *roles, *features, "-o", "t.perch")
     perch("add", "t.perch", f"b/rows.{kind}", *roles)  # features are known by name
@@ -90,7 +90,7 @@ def test_adding_gives_the_tree_of_all_rows(perch, tmp_path, X, kind):
     assert clades_of(model.tree_) == clades_of(Perch().fit(X).tree_)
     if kind != "npy":
         assert model.keys_.tolist() == rows.keys
-        assert len(read_columns("t.perch")["labels"]) == 18
+        assert len(Collection.open("t.perch").classes) == 18
 
 
 def test_features_are_found_by_name(perch, tmp_path):
@@ -124,12 +124,11 @@ def test_ids_of_other_kinds(perch, tmp_path, X):
     )
 
 
-def test_labels_may_be_missing(perch, tmp_path, X):
+def test_classes_may_be_missing(perch, tmp_path, X):
     perch("fit", *Rows(X[:9]).write(tmp_path, "parquet"), "-o", "t.perch")
     more = Rows(X[9:], [f"m{i}" for i in range(9)]).write(tmp_path, "csv")
     perch("add", "t.perch", more[0], "--id", "key", "--features", "f*")
-    labels = read_columns("t.perch")["labels"]
-    assert labels == ["0", "1", "2"] * 3 + [""] * 9
+    assert Collection.open("t.perch").classes == [0, 1, 2] * 3 + [None] * 9
     assert perch.json("score", "t.perch")["points"] == 9
     assert perch.json("score", "t.perch", "--noise", "singletons")["points"] == 18
 
@@ -184,7 +183,7 @@ def test_refine(perch, tmp_path, tree, X):
     expected = Perch().fit(X).tree_
     expected.refine(2)
     assert clades_of(ClusterTree.load(tree)) == clades_of(expected)
-    assert read_columns(tree)["texts"] == Rows(X).texts
+    assert Collection.open(tree).texts == Rows(X).texts
     np.save(tmp_path / "x.npy", X)
     perch("fit", "x.npy", "-o", "box.perch", "--mode", "perch")
     assert "no linkage to refine by" in perch.fails("refine", "box.perch")
@@ -212,7 +211,7 @@ def test_cut(perch, tree, X, suffix):
     expected = Rows(X)
     assert [row["id"] for row in rows] == expected.keys
     assert [row["text"] for row in rows] == expected.texts
-    assert [int(row["label"]) for row in rows] == expected.classes
+    assert [int(row["class"]) for row in rows] == expected.classes
     assert [int(row["cluster"]) for row in rows] == Perch().fit(X).tree_.cut(4).tolist()
     assert f"{name} exists" in perch.fails("cut", tree, "-k", 4, "-o", name)
 
@@ -282,15 +281,15 @@ def test_score(perch, tmp_path, tree, X):
     assert figures["dendrogram_purity"] == pytest.approx(dendrogram_purity(Perch().fit(X), classes))
     np.save(tmp_path / "y.npy", classes)
     (tmp_path / "y.txt").write_text("".join(f"class {c}\n" for c in classes))
-    assert perch.json("score", tree, "--labels", "y.npy") == figures
-    assert perch.json("score", tree, "--labels", "y.txt") == figures
+    assert perch.json("score", tree, "--classes", "y.npy") == figures
+    assert perch.json("score", tree, "--classes", "y.txt") == figures
     assert perch.json("score", tree, "-k", 5)["clusters"] == 5
     assert "dendrogram purity" in perch("score", tree).stdout
     np.save(tmp_path / "few.npy", classes[:5])
-    assert "5 labels for a tree of 18" in perch.fails("score", tree, "--labels", "few.npy")
+    assert "5 classes for a tree of 18" in perch.fails("score", tree, "--classes", "few.npy")
     np.save(tmp_path / "x.npy", X)
     perch("fit", "x.npy", "-o", "bare.perch")
-    assert "has no labels" in perch.fails("score", "bare.perch")
+    assert "has no classes" in perch.fails("score", "bare.perch")
 
 
 def test_info(perch, tmp_path, tree):
@@ -313,13 +312,18 @@ def test_info(perch, tmp_path, tree):
     ],
 )
 def test_files_saved_in_python_work_too(perch, tmp_path, X, settings, name):
-    tree = ClusterTree(3, **({"linkage": "average"} | settings))
-    tree.insert(X)
-    tree.save("t.perch", keys=list(range(18)))
-    assert perch.json("info", "t.perch")["mode"] == name
-    perch("add", "t.perch", *Rows(X + 1, list(range(18, 36))).write(tmp_path, "parquet"))
-    tree.insert(X + 1)
-    assert clades_of(ClusterTree.load("t.perch")) == clades_of(tree)
+    collection = Collection(**settings)
+    collection.add(X, keys=range(18))
+    collection.save("t.perch")
+    collection.tree.save("tree.perch")
+    for path in ("t.perch", "tree.perch"):
+        assert perch.json("info", path)["mode"] == name
+    more = Rows(X + 1, list(range(18, 36))).write(tmp_path, "parquet")
+    perch("add", "t.perch", *more)
+    perch("add", "tree.perch", more[0], "--features", "f*")
+    collection.tree.insert(X + 1)
+    for path in ("t.perch", "tree.perch"):
+        assert clades_of(ClusterTree.load(path)) == clades_of(collection.tree)
 
 
 # plot, export
@@ -351,13 +355,13 @@ def test_export(perch, tmp_path, tree, X):
     assert (tmp_path / "t.nwk").read_text() == expected.to_newick(Rows(X).keys) + "\n"
     perch("export", tree, "--to", "tsv", "-o", "t.tsv")
     assert sorted(read_authors("t.tsv").names) == sorted(Rows(X).keys)
-    perch("export", tree, "--to", "json", "-o", "t.json", "--max-leaves", 5)
+    perch("export", tree, "--to", "json", "-o", "t.json", "--branches", 5)
     assert json.loads((tmp_path / "t.json").read_text()) == json.loads(
         expected.to_json(5, Rows(X).keys)
     )
     np.save(tmp_path / "x.npy", X)
     perch("fit", "x.npy", "-o", "bare.perch")
-    assert "needs: fit with --label" in perch.fails(
+    assert "needs: fit with --class" in perch.fails(
         "export", "bare.perch", "--to", "tsv", "-o", "b"
     )
 
@@ -393,7 +397,7 @@ def test_a_full_disk(perch, tmp_path, tree, monkeypatch):
     for command in (["refine", tree], ["cut", tree, "-o", "c.csv"], ["plot", tree, "-o", "t.html"]):
         assert "No space left on device" in perch.fails(*command)
     assert (tmp_path / tree).read_bytes() == before
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["rows.csv", tree]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [f".{tree}.lock", "rows.csv", tree]
 
 
 def test_version(perch):

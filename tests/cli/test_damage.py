@@ -103,7 +103,7 @@ def test_an_encrypted_archive(perch, tmp_path, X):
 
 def test_other_arrays_than_ids_and_texts(perch, tmp_path, X):
     np.savez(tmp_path / "x.npz", X=X, y=np.zeros(18, [("a", "i4"), ("b", "i4")]))
-    error = perch.fails("fit", "x.npz", "-o", "t.perch", "--label", "y")
+    error = perch.fails("fit", "x.npz", "-o", "t.perch", "--class", "y")
     assert "array 'y' holds" in error
     assert "expected numbers or texts" in error
     np.savez(tmp_path / "x.npz", X=X, y=np.zeros(18, "<U0"), k=np.arange(18))

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kinds import KINDS, NAMED, Rows
 
-from perchtree import ClusterTree, Perch, read_columns
+from perchtree import ClusterTree, Collection, Perch
 from perchtree.inputs.batches import Columns, InputError
 from perchtree.inputs.opening import open_input
 from reference import clades_of
@@ -29,15 +29,15 @@ def test_every_kind_gives_the_same_tree(perch, tmp_path, X, kind, batch):
     model = Perch.load("t.perch")
     expected = Perch().fit(X)
     assert clades_of(model.tree_) == clades_of(expected.tree_)
-    columns = read_columns("t.perch")
+    collection = Collection.open("t.perch")
     if kind in NAMED:
-        assert list(columns["keys"]) == rows.keys
-        assert [int(label) for label in columns["labels"]] == rows.classes
-        assert columns["texts"] == rows.texts
+        assert collection.keys.tolist() == rows.keys
+        assert [int(name) for name in collection.classes] == rows.classes
+        assert collection.texts == rows.texts
     if kind == "authors":
-        assert list(columns["keys"]) == rows.keys
+        assert collection.keys.tolist() == rows.keys
     if kind in ("npz", "parquet", "folder", "jsonl"):
-        assert columns["labels"].dtype.kind == "i"  # numbers stay numbers
+        assert {type(name) for name in collection.classes} == {int}  # numbers stay numbers
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -119,7 +119,7 @@ def test_lines_cut_short(perch, tmp_path, X, kind, cut):
     place = {"first": 0 if kind == "jsonl" else 1, "last": -1}[cut]
     lines[place] = lines[place][:12]
     Path(path).write_text("\n".join(lines))
-    options = ["--id", "key", "--label", "class", "--text", "about"]
+    options = ["--id", "key", "--class", "class", "--text", "about"]
     error = perch.fails("fit", path, *options, "-o", "t.perch")
     assert re.search(r"line \d+ (is not JSON|has \d fields|cannot be split|column)", error), error
 
@@ -192,7 +192,7 @@ def test_headers(perch, tmp_path):
 
 def test_npz_files(perch, tmp_path, X):
     np.savez(tmp_path / "one.npz", whatever=X, y=np.arange(18))
-    perch("fit", "one.npz", "-o", "t.perch", "--label", "y")
+    perch("fit", "one.npz", "-o", "t.perch", "--class", "y")
     np.savez(tmp_path / "two.npz", a=X, b=X)
     assert "pick one by --features" in perch.fails("fit", "two.npz", "-o", "u.perch")
     perch("fit", "two.npz", "-o", "u.perch", "--features", "b")
@@ -200,10 +200,10 @@ def test_npz_files(perch, tmp_path, X):
     assert "column by column" in perch.fails("fit", "turned.npz", "-o", "v.perch")
     np.savez(tmp_path / "short.npz", X=X, y=np.arange(3))
     assert "'y' does not have one" in perch.fails(
-        "fit", "short.npz", "-o", "v.perch", "--label", "y"
+        "fit", "short.npz", "-o", "v.perch", "--class", "y"
     )
     np.savez(tmp_path / "objects.npz", X=X, y=np.array([None] * 18))
-    assert "array 'y'" in perch.fails("fit", "objects.npz", "-o", "v.perch", "--label", "y")
+    assert "array 'y'" in perch.fails("fit", "objects.npz", "-o", "v.perch", "--class", "y")
 
 
 def test_npy_files(perch, tmp_path, X):
@@ -283,7 +283,7 @@ def test_a_long_line_is_read_whole(perch, tmp_path, suffix):
     else:
         (tmp_path / "x.jsonl").write_text(f'{{"t":"{long}","a":1}}\n{{"t":"y","a":2}}\n')
     perch("fit", f"x.{suffix}", "-o", "t.perch", "--text", "t")
-    assert read_columns("t.perch")["texts"] == [long, "y"]
+    assert Collection.open("t.perch").texts == [long, "y"]
 
 
 def test_gzip_cut_short(tmp_path):
@@ -332,7 +332,7 @@ def test_text_that_is_not_utf8(perch, tmp_path, kind):
     error = perch.fails("fit", f"x.{kind}", "-o", "t.perch", "--text", "t")
     assert f"line {3 if kind == 'csv' else 2} is not UTF-8" in error
     perch("fit", f"x.{kind}", "-o", "t.perch", "--text", "t", "--skip-bad")
-    assert read_columns("t.perch")["texts"] == ["x", "y"]
+    assert Collection.open("t.perch").texts == ["x", "y"]
     (tmp_path / f"y.{kind}").write_bytes("a,b\n1,2\n".encode("utf-16"))
     assert "line 1 is not UTF-8" in perch.fails("fit", f"y.{kind}", "-o", "u.perch")
 
@@ -375,7 +375,7 @@ def test_other_csv_habits(perch, tmp_path, X):
     assert ClusterTree.load("u.perch").n_points == 2
     write('"a\nb",1,2\nc,3,4\n')
     perch("fit", "x.csv", "-o", "v.perch", "--no-header", "--text", "c1")
-    assert read_columns("v.perch")["texts"] == ["a\nb", "c"]
+    assert Collection.open("v.perch").texts == ["a\nb", "c"]
 
 
 def test_patterns_leave_named_columns_alone(perch, tmp_path):
@@ -401,9 +401,9 @@ def test_the_row_of_a_shuffled_file_is_named(perch, tmp_path, X):
 def test_ids_and_labels_as_bytes(perch, tmp_path, X):
     keys = np.array([f"k{i}" for i in range(18)]).astype("S")
     np.savez(tmp_path / "x.npz", X=X, k=keys, y=keys)
-    perch("fit", "x.npz", "-o", "t.perch", "--id", "k", "--label", "y")
+    perch("fit", "x.npz", "-o", "t.perch", "--id", "k", "--class", "y")
     assert Perch.load("t.perch").keys_[3] == "k3"
-    assert read_columns("t.perch")["labels"][3] == "k3"
+    assert Collection.open("t.perch").classes[3] == "k3"
 
 
 def test_small_integers_by_direction(perch, tmp_path):

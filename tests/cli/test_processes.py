@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from perchtree import ClusterTree, CorruptFileError, Perch, read_columns
+from perchtree import ClusterTree, Collection, CorruptFileError, Perch
 from reference import clades_of
 
 pytestmark = pytest.mark.jit
@@ -108,7 +108,7 @@ def test_rows_that_have_arrived_are_kept_whatever_follows_them(folder, number, r
     wait_until(lambda: saved_points("t.perch") == 2)
     process.send_signal(number)
     assert "2 points are saved" in end_of(process, 0 if number == signal.SIGTERM else 1)
-    assert read_columns("t.perch")["texts"] == ["x\ny", "z"]
+    assert Collection.open("t.perch").texts == ["x\ny", "z"]
 
 
 def test_a_stream_that_never_began(folder):
@@ -188,9 +188,9 @@ def test_an_interrupted_add_loses_nothing(folder):
     end_of(process, 1)
     done = saved_points("t.perch")
     assert 100 < done < 20_000
-    columns = read_columns("t.perch")
-    assert columns["texts"] == names[:done]
-    assert columns["keys"].tolist() == list(range(done))
+    collection = Collection.open("t.perch")
+    assert collection.texts == names[:done]
+    assert collection.keys.tolist() == list(range(done))
 
 
 def test_memory_is_bounded(folder):
@@ -206,7 +206,7 @@ def test_memory_is_bounded(folder):
         code = (
             "import resource, sys; from perchtree.cli import main\n"
             f"main(['fit', '{data}', '-o', '{data}.perch', '--mode', 'bc', '--max-leaves', '200', "
-            "'--beam', '4', '--batch', '2000', '-q'], standalone_mode=False)\n"
+            "'--beam-width', '4', '--batch', '2000', '-q'], standalone_mode=False)\n"
             "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
         )
         result = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from kinds import Rows
 
-from perchtree import ClusterTree, Perch, read_columns
-from perchtree.cli.session import Session
+from perchtree import ClusterTree, Collection, Perch
 from perchtree.inputs.opening import open_input
 
 
@@ -31,7 +30,7 @@ def test_long_texts_do_not_take_memory_for_all(perch, tmp_path):
     lines[7] = json.dumps({"a": 7, "t": "x" * 3_000_000}) + "\n"
     (tmp_path / "x.jsonl").write_text("".join(lines))
     perch("fit", "x.jsonl", "-o", "t.perch", "--text", "t")
-    assert len(read_columns("t.perch")["texts"][7]) == 3_000_000
+    assert len(Collection.open("t.perch").texts[7]) == 3_000_000
 
 
 @pytest.mark.parametrize("options", [[], ["--features", "f*"], ["--features", "f2,f1"]])
@@ -95,7 +94,7 @@ def test_labels_of_any_kind_mean_the_same(perch, tmp_path, X):
     large.classes = [2**63 + 5, 2**63 + 6]
     (tmp_path / "x.jsonl").unlink(missing_ok=True)
     perch("fit", *large.write(tmp_path, "jsonl"), "-o", "l.perch")
-    assert read_columns("l.perch")["labels"] == [str(2**63 + 5), str(2**63 + 6)]
+    assert Collection.open("l.perch").classes == [str(2**63 + 5), str(2**63 + 6)]
 
 
 def test_scores_of_a_shuffled_tree(perch, tmp_path):
@@ -104,14 +103,14 @@ def test_scores_of_a_shuffled_tree(perch, tmp_path):
     np.save(tmp_path / "x.npy", X)
     np.save(tmp_path / "y.npy", np.repeat(np.arange(4), 10))
     perch("fit", "x.npy", "-o", "t.perch", "--shuffle", 1)
-    assert perch.json("score", "t.perch", "--labels", "y.npy")["dendrogram_purity"] == 1.0
+    assert perch.json("score", "t.perch", "--classes", "y.npy")["dendrogram_purity"] == 1.0
 
 
 def test_a_collapsed_tree_with_more_classes_than_leaves(perch, tmp_path, X):
     np.save(tmp_path / "x.npy", X)
     np.save(tmp_path / "y.npy", np.arange(18) // 2)
     perch("fit", "x.npy", "-o", "t.perch", "--max-leaves", 4)
-    assert perch.json("score", "t.perch", "--labels", "y.npy")["clusters"] == 4
+    assert perch.json("score", "t.perch", "--classes", "y.npy")["clusters"] == 4
 
 
 def test_outputs_that_would_destroy_something(perch, tmp_path, tree, X):
@@ -136,9 +135,9 @@ def test_outputs_that_would_destroy_something(perch, tmp_path, tree, X):
 
 
 def test_two_commands_cannot_change_one_tree(perch, tmp_path, tree, X):
-    with Session.open(tree, to_change=True) as session:
+    with Collection.open(tree, write=True) as collection:
         assert "being changed by another process" in perch.fails("refine", tree)
-        session.save()
+        collection.save(tree)
         assert "being changed by another process" in perch.fails("refine", tree)
     perch("refine", tree)
 
@@ -152,11 +151,11 @@ def test_how_a_command_ran_is_not_kept(perch, tmp_path, X):
     assert Perch.load("t.perch").verbose == 1
 
 
-def test_adding_without_labels_is_said(perch, tmp_path, tree, X):
+def test_adding_without_classes_is_said(perch, tmp_path, tree, X):
     path, *_ = Rows(X + 5, [f"m{i}" for i in range(18)]).write(tmp_path, "parquet")
     result = perch("add", tree, path, "--id", "key")
-    assert "new points have no labels" in result.stderr
-    assert "new points have no texts" in result.stderr
+    assert "new points have no class" in result.stderr
+    assert "new points have no text" in result.stderr
 
 
 def test_carriage_returns_survive(perch, tmp_path):

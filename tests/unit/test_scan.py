@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numba.core import config
+from perchtree.search.scan import scan
 
 from perchtree import ClusterTree
 from perchtree._kernels.distances import point_distance
-from perchtree.search.scan import scan
 from perchtree.search.threads import StoppedError, count_jobs, one_blas_thread, run_tasks
 
 SMALL = config.DISABLE_JIT

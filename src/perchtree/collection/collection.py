@@ -266,7 +266,8 @@ class Collection:
             if self.feature_names is not None:
                 columns["feature_names"] = self.feature_names
             contents = {_SECTION: Contents(self.notes, columns)} if columns or self.notes else {}
-            save_tree(path, tree.stored(), self.sections | contents)
+            stored = tree.stored()._replace(settings=self.settings)
+            save_tree(path, stored, self.sections | contents)
 
     def hold(self, path: str | Path) -> None:
         """Keep other processes from changing a file until `close`."""

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from .._arguments import as_count
 from .._renamed import renamed
-from .._validate import as_count
 from ..reading import ReadableTree
 from .aligned import names_or_ids
 from .truncated import truncated

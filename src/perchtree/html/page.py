@@ -13,8 +13,8 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from .._arguments import as_count
 from .._renamed import renamed
-from .._validate import as_count
 from ..exports.aligned import per_point
 from ..exports.shown import one_line
 from ..exports.truncated import truncated

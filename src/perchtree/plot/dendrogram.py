@@ -11,9 +11,9 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
+from .._arguments import as_count
 from .._kernels.schema import Tree
 from .._renamed import renamed
-from .._validate import as_count
 from ..exemplars import find_exemplars
 from ..exports.aligned import numbered_classes, per_point
 from ..exports.shown import one_line

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from .._validate import as_count
+from .._arguments import as_count
 
 
 def count_jobs(n_jobs: int | None) -> int:
