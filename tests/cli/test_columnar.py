@@ -92,6 +92,17 @@ def test_both_parsers_agree(tmp_path_factory, data, delimiter, has_header, bom, 
         assert read(path, columns=columns, has_header=has_header) == expected
 
 
+@pytest.mark.parametrize(
+    "rows", ["\n1\n", "\n\n", "x,1,2,y\n\n\n", "x,1,2,y", '"x\n",1,2,y\n"', ""]
+)
+def test_both_parsers_agree_on_short_files(tmp_path, rows):
+    (tmp_path / "x.csv").write_text("id,a,b,text\n" + rows)
+    with parser(fast=False):
+        expected = read(tmp_path / "x.csv")
+    with parser(fast=True, piece=1):
+        assert read(tmp_path / "x.csv") == expected
+
+
 @given(st.floats(allow_nan=False, allow_infinity=False), st.integers(1, 25))
 @example(5e-324, 17)
 @example(2.2250738585072011e-308, 17)
