@@ -1,9 +1,10 @@
-"""Text from files made safe to print: one line, bounded, and without terminal escapes.
+"""Text from users and files made safe to show: in a terminal, on a page, in a picture.
 
 A column name, an id or a file name can hold anything. Printed as it is, an escape sequence could
 recolour, overwrite or hide what a terminal shows, and a bidirectional control could reorder it.
 """
 
+import re
 import unicodedata
 from collections.abc import Sequence
 
@@ -13,6 +14,9 @@ MAX_NAME = 100
 MAX_LINE = 1000
 """Characters of one message."""
 
+# Control characters, and those that change the direction of the text after them; lone
+# surrogates cannot be written to a file. Joiners stay: Persian and emojis need them.
+_UNWANTED = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _ELLIPSIS = " ... "
 _JOINERS = "\u200c\u200d"  # formatting characters that many scripts and emoji need, harmless
 
@@ -31,6 +35,18 @@ def inert_line(text: object, limit: int = MAX_LINE) -> str:
     line = " ".join(filter(None, map(str.strip, line.splitlines())))
     line = "".join(map(_inert_character, line))
     return _without_middle(line, limit)
+
+
+def one_line(text: object, longest: int | None = None) -> str:
+    """The text on one line, without characters that act on what is around it: for pages and plots.
+
+    >>> one_line("a  note\\n in \\u202etwo lines", longest=11)
+    'a note in …'
+    """
+    line = _UNWANTED.sub("", " ".join(str(text).split()))
+    if longest is None or len(line) <= longest:
+        return line
+    return line[: longest - 1] + "…"
 
 
 def short_name(name: object) -> str:

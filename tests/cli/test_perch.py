@@ -32,7 +32,7 @@ def test_demo(perch, tmp_path):
     output = perch("demo").output
     for line in ("PERCH", "PERCH-B", "PERCH-C", "PERCH-BC", "grafted", "Birch"):
         assert line in output
-    names = sorted(path.name for path in (tmp_path / "perch-demo").iterdir())
+    names = sorted(path.name for path in (tmp_path / "perch-demo").glob("[!.]*"))
     assert names == ["clusters.csv", "digits.html", "digits.perch"]
     assert perch.json("score", "perch-demo/digits.perch")["dendrogram_purity"] > 0.8
     assert "exists: use --force" in perch.fails("demo")

@@ -16,8 +16,8 @@ from gapped import GappedTree
 from perchtree import ClusterTree
 from perchtree.exports.aligned import numbered_classes
 from perchtree.exports.authors import read_authors
-from perchtree.exports.shown import one_line
 from perchtree.exports.truncated import truncated
+from perchtree.inert import one_line
 from perchtree.metrics import dendrogram_purity
 from perchtree.table import NodeTable, parents_of
 from strategies import grids

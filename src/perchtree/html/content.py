@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from .._kernels.merges import find_smallest_ids
 from .._kernels.schema import NONE
 from ..exports.aligned import numbered_classes
-from ..exports.shown import one_line
 from ..exports.truncated import Truncated
+from ..inert import one_line
 
 _LONGEST_CLASS = 60
 _CLASSES = 4

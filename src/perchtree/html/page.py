@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike
 from .._arguments import as_count
 from .._renamed import renamed
 from ..exports.aligned import per_point
-from ..exports.shown import one_line
 from ..exports.truncated import truncated
 from ..files.replacing import replacing
+from ..inert import one_line
 from ..reading import ReadableTree
 from .content import Content
 

@@ -16,8 +16,8 @@ from .._kernels.schema import Tree
 from .._renamed import renamed
 from ..exemplars import find_exemplars
 from ..exports.aligned import numbered_classes, per_point
-from ..exports.shown import one_line
 from ..exports.truncated import Truncated, truncated
+from ..inert import one_line
 from ..tree import ClusterTree
 from .style import DIM, LINE, VERBATIM
 
