@@ -28,8 +28,8 @@ class Records:
     @property
     def kind(self) -> type | None:
         """Whether keys are str or int; None if there are none."""
-        keys = self._columns.get("keys")
-        return type(keys[0]) if keys else None
+        keys = self._columns.get("keys", [])
+        return next((type(key) for key in keys if key is not None), None)
 
     # Adding
 
