@@ -106,6 +106,7 @@ class Collection:
             if tree is None:
                 tree = ClusterTree(rows.shape[1], **self.settings.as_dict())
             first = tree.next_id
+            self.records.drop_staged(first)  # their keys are free again
             columns = self.records.checked(
                 tree.n_points, len(rows), keys=keys, texts=texts, classes=classes
             )
@@ -114,8 +115,8 @@ class Collection:
             try:
                 return tree.insert_checked(rows, verbose=verbose)
             finally:
-                if tree.n_points == 0:
-                    self._tree = None
+                if tree.next_id == 0:  # nothing of it is in: the next records may be others
+                    self._tree, self.records = None, Records()
 
     # Asking
 
