@@ -149,6 +149,12 @@ class ClusterTree(ReadableTree):
         with self._writing, self._lock:
             yield
 
+    @contextlib.contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Keep other threads from changing the tree; they can go on reading it."""
+        with self._writing:
+            yield
+
     @property
     def _rules(self) -> modes.Rules:
         own = self.settings
@@ -358,7 +364,7 @@ class ClusterTree(ReadableTree):
         ...     ClusterTree.load(path).n_points
         3
         """
-        with self._writing:
+        with self.unchanged():
             save_tree(path, self.stored(), {})
 
     @classmethod
@@ -432,7 +438,7 @@ class ClusterTree(ReadableTree):
         return self.copy()
 
     def __getstate__(self) -> dict[str, Any]:
-        with self._writing:
+        with self.unchanged():
             stored = self.stored()
             return {
                 "format": _FORMAT,

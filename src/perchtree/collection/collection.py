@@ -259,15 +259,23 @@ class Collection:
             tree = self.tree
             if self._locked != _real(path):
                 stack.enter_context(lock_for_writing(Path(path)))
-            columns = {
-                name: values
-                for name in COLUMNS
-                if (values := self.records.column(name, tree.ids)) is not None
-            }
-            if self.feature_names is not None:
-                columns["feature_names"] = self.feature_names
+            stack.enter_context(tree.unchanged())
+            columns = self._columns(tree.ids)
             contents = {_SECTION: Contents(self.notes, columns)} if columns or self.notes else {}
             save_tree(path, tree.stored(), self.sections | contents)
+
+    def _columns(self, ids: NDArray[np.int64]) -> dict[str, Any]:
+        """What the file keeps of the records with these ids."""
+        columns: dict[str, Any] = {
+            name: values
+            for name in COLUMNS
+            if (values := self.records.column(name, ids)) is not None
+        }
+        if self.has_keys:
+            columns["keys"] = self.records.keys(ids)  # an error if a point has none
+        if self.feature_names is not None:
+            columns["feature_names"] = self.feature_names
+        return columns
 
     def hold(self, path: str | Path) -> None:
         """Keep other processes from changing a file until `close`."""
