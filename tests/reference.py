@@ -1,4 +1,4 @@
-"""PERCH written for reading: one object a node, everything by exhaustion, nothing fast.
+"""PERCH written for reading: one object per node, everything by exhaustion, nothing fast.
 
 Boxes and sizes are never stored, but taken from the leaves below a node whenever they are asked
 for. A leaf has ids and a box: a point's box has no extent, a collapsed leaf's has. Distances are
@@ -308,9 +308,9 @@ class ReferenceTree:
 
 
 def clades_of(tree: object) -> set[frozenset[int]]:
-    """The same for a ClusterTree, read through its public face."""
+    """The ids below each node of a ClusterTree, read through its public face."""
     n_points = tree.n_points  # type: ignore[attr-defined]
-    leaves = {int(leaf) for leaf in tree.leaf_of(np.arange(n_points))}  # type: ignore[attr-defined]
+    leaves = {int(leaf) for leaf in tree.leaf_of(tree.ids)}  # type: ignore[attr-defined]
     inner = tree.table.inner  # type: ignore[attr-defined]
     merges = {n_points + int(i) for i in np.flatnonzero(~inner)}
     return {frozenset(tree.members(node).tolist()) for node in leaves | merges}  # type: ignore[attr-defined]

@@ -406,14 +406,17 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self._check_parameters()  # what cannot be used could not be loaded
         self._check_settings()
         own = ("n_clusters", "distance_threshold", "verbose")
-        meta = {
-            "parameters": {name: _as_plain(name, getattr(self, name)) for name in own},
-            "tracker": self._tracker.stored(),
-            "last": self._last,
-        }
+        parameters = {name: _as_plain(name, getattr(self, name)) for name in own}
         collection = self.collection_
         collection.n_jobs = self.n_jobs
-        collection.sections[_SECTION] = Contents(meta, self._tracker.columns(), optional=True)
+        with self.tree_.reading():  # whoever reads labels changes the tracker
+            meta = {
+                "parameters": parameters,
+                "tracker": self._tracker.stored(),
+                "last": self._last,
+            }
+            columns = self._tracker.columns()
+        collection.sections[_SECTION] = Contents(meta, columns, optional=True)
         collection.save(path)
 
     @classmethod

@@ -151,6 +151,12 @@ class ClusterTree(ReadableTree):
         with self._writing, self._lock:
             yield
 
+    @contextlib.contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Keep other threads from changing the tree; they can go on reading it."""
+        with self._writing:
+            yield
+
     @property
     def _rules(self) -> modes.Rules:
         own = self.settings
@@ -365,7 +371,7 @@ class ClusterTree(ReadableTree):
         ...     ClusterTree.load(path).n_points
         3
         """
-        with self._writing:
+        with self.unchanged():
             save_tree(path, self.stored(), {})
 
     @classmethod
@@ -439,7 +445,7 @@ class ClusterTree(ReadableTree):
         return self.copy()
 
     def __getstate__(self) -> dict[str, Any]:
-        with self._writing:
+        with self.unchanged():
             stored = self.stored()
             return {
                 "format": _FORMAT,

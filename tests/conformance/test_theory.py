@@ -133,8 +133,8 @@ def test_fact_4_exact_balance_rotations(seed):
     arrival = arrange("random", rng, y)
     pure = grow(X[arrival], masking="exact", balance=None)
     arrays = pure._tree
-    points = 2 * np.arange(int(arrays.counts[POINT_ROWS]))
-    boxes = 2 * np.arange(int(arrays.counts[BOX_ROWS])) + 1
+    points = 2 * np.arange(int(arrays.state[POINT_ROWS]))
+    boxes = 2 * np.arange(int(arrays.state[BOX_ROWS])) + 1
     for node in np.concatenate([points, boxes]).tolist():
         if not has_aunt(arrays, node):
             continue

@@ -1,15 +1,13 @@
 """Linkage modes equal the slow, obvious version, node for node; and their cost is bounded."""
 
-from unittest import mock
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from batching import small_batches
 from perchtree import ClusterTree
 from perchtree._kernels.interchange import MOST_GRAFTS
-from perchtree.search import batch
 from reference import clades_of
 from reference_linkage import LinkageTree
 from strategies import grids
@@ -51,7 +49,7 @@ def test_same_tree(linkage, graft, X):
 def test_same_tree_from_small_batches(search, n_jobs, X):
     """Neighbours are rows of the same batch, and copies must not count as further ones."""
     tree = ClusterTree(X.shape[1], linkage="average", search=search, n_jobs=n_jobs)
-    with mock.patch.multiple(batch, SMALLEST=1, LARGEST_ROWS=11, _ASTAR_ROWS=5):
+    with small_batches(11):
         tree.insert(X)
     assert_same(tree, grown(LinkageTree("average"), X))
 

@@ -1,14 +1,12 @@
 """Every mode of the paper equals its slow version, node for node."""
 
-from unittest import mock
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from batching import small_batches
 from perchtree import ClusterTree
-from perchtree.search import batch
 from reference import ReferenceTree, box_max, box_min, clades_of
 from strategies import grids
 
@@ -60,9 +58,7 @@ def test_collapsing_in_batches(X, max_leaves, batch_rows):
     """Searched ahead on two threads, then compared with the leaves that have changed since."""
     tree = ClusterTree(X.shape[1], linkage="box", max_leaves=max_leaves, search="scan", n_jobs=2)
     reference = ReferenceTree(max_leaves=max_leaves)
-    with mock.patch.multiple(
-        batch, SMALLEST=1, _COLLAPSED_ROWS=batch_rows, _TASK_ROWS=2, _WORTH_REVISING=0
-    ):
+    with small_batches(batch_rows):
         assert_same_growth(X, tree, reference, step=len(X))
 
 

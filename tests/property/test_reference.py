@@ -1,13 +1,11 @@
 """The fast tree equals the slow, obvious one, node for node."""
 
-from unittest import mock
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from batching import small_batches
 from perchtree import ClusterTree
-from perchtree.search import batch
 from reference import ReferenceTree, clades_of
 from strategies import grids
 
@@ -53,7 +51,7 @@ def test_numbering_is_the_defined_one(X):
 @settings(max_examples=max(10, settings.default.max_examples // 4))
 def test_same_tree_from_small_batches(search, n_jobs, X):
     """Batches of seven: neighbours are often rows of the same batch, or their copies."""
-    with mock.patch.multiple(batch, SMALLEST=1, LARGEST_ROWS=7, _ASTAR_ROWS=3):
+    with small_batches(7):
         tree = ClusterTree(X.shape[1], linkage="box", search=search, n_jobs=n_jobs)
         tree.insert(X)
     tree.check()

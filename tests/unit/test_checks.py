@@ -33,12 +33,12 @@ def tree():
 
 
 def internal_nodes(arrays):
-    odd = np.arange(1, 2 * int(arrays.counts[BOX_ROWS]), 2)
+    odd = np.arange(1, 2 * int(arrays.state[BOX_ROWS]), 2)
     return odd[arrays.nodes[odd, LEFT] != NONE]
 
 
 def leaf_with_copies(arrays):
-    leaves = np.arange(0, 2 * int(arrays.counts[POINT_ROWS]), 2)
+    leaves = np.arange(0, 2 * int(arrays.state[POINT_ROWS]), 2)
     return leaves[np.argmax(arrays.nodes[leaves, SIZE])]
 
 
@@ -132,22 +132,22 @@ def ids_at_an_internal_node(arrays):
 
 
 def root_with_parent(arrays):
-    root = arrays.counts[ROOT]
+    root = arrays.state[ROOT]
     arrays.nodes[root, PARENT] = 0
     return root
 
 
 def no_root(arrays):
-    arrays.counts[ROOT] = NONE
+    arrays.state[ROOT] = NONE
     return NONE
 
 
 def two_trees(arrays):
     """A cycle beside the tree: links are mutual, but the root does not reach it."""
-    root = arrays.counts[ROOT]
+    root = arrays.state[ROOT]
     node = arrays.nodes[root, LEFT]
     node = node if node % 2 else arrays.nodes[root, RIGHT]
-    arrays.counts[ROOT] = node
+    arrays.state[ROOT] = node
     arrays.nodes[node, PARENT] = NONE
     return root
 
@@ -173,35 +173,35 @@ def collapsed():
     tree = ClusterTree(2, linkage="box", max_leaves=8)
     tree.insert(np.random.default_rng(0).integers(0, 30, (80, 2)))
     tree.check()
-    assert tree._tree.counts[FREE_POINT] != NONE
+    assert tree._tree.state[FREE_POINT] != NONE
     return tree
 
 
 def lose_free_rows(tree):
-    tree._tree.counts[FREE_POINT] = NONE
+    tree._tree.state[FREE_POINT] = NONE
 
 
 def free_a_row_in_use(tree):
-    root = int(tree._tree.counts[ROOT])
-    tree._tree.counts[FREE_BOX] = root
+    root = int(tree._tree.state[ROOT])
+    tree._tree.state[FREE_BOX] = root
 
 
 def free_row_with_children(tree):
-    free = int(tree._tree.counts[FREE_POINT])
+    free = int(tree._tree.state[FREE_POINT])
     tree._tree.nodes[free, LEFT] = 0
 
 
 def lower_the_bound(tree):
-    tree._tree.counts[MAX_LEAVES] = 7
+    tree._tree.state[MAX_LEAVES] = 7
 
 
 def miscount_leaves(tree):
-    tree._tree.counts[N_LEAVES] -= 1
+    tree._tree.state[N_LEAVES] -= 1
 
 
 def empty_the_queue(tree):
-    assert tree._scratch.queue.count[0] > 0
-    tree._scratch.queue.count[0] = 0
+    assert tree._upkeep.queue.count[0] > 0
+    tree._upkeep.queue.count[0] = 0
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from perchtree._kernels.distances import (
     min_to_node,
     point_distance,
 )
+from perchtree._kernels.schema import ROOT
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -35,7 +36,7 @@ def test_small_subtrees_are_exact_and_large_ones_boxes(seed, n_points):
     x = rng.integers(-20, 20, 3).astype(np.float32)
     tree = ClusterTree(3, linkage="box")
     tree.insert(points)
-    root = int(tree._tree.counts[0])
+    root = int(tree._tree.state[ROOT])
     squared = ((points - x) ** 2).sum(axis=1)
     if n_points <= 20:
         assert min_to_node(tree._tree, x, root) == squared.min()

@@ -73,7 +73,10 @@ def test_any_split_gives_the_same_tree_and_partition(settings, X, cut):
             parts.partial_fit(part)
     assert np.array_equal(whole.children_, parts.children_)
     if whole.n_leaves_ >= 2:
-        assert np.array_equal(whole.labels_, parts.labels_)
+        assert np.array_equal(whole.labels_, parts.all_labels_)
+        assert np.array_equal(whole.labels_, whole.all_labels_)
+        last = len(X) - cut if cut < len(X) else len(X)
+        assert np.array_equal(parts.labels_, parts.all_labels_[-last:])
 
 
 @given(X=grids(min_points=2, max_points=30), data=st.data())
@@ -107,15 +110,16 @@ def test_ids_stay_while_data_arrives():
     first = model.labels_
     assert first.tolist() == [0] * 10 + [1] * 10 + [2] * 10
     model.partial_fit(centres[[2, 1, 0]] + 0.01)
-    assert model.labels_.tolist() == [*first.tolist(), 2, 1, 0]
+    assert model.labels_.tolist() == [2, 1, 0]
+    assert model.all_labels_.tolist() == [*first.tolist(), 2, 1, 0]
     assert model.events_ == []
     # A new cluster comes before others in the tree, and gets a number of its own.
     model.set_params(n_clusters=4).partial_fit(rng.normal(50, 0.1, (5, 2)))
-    assert model.labels_[-5:].tolist() == [3] * 5
+    assert model.labels_.tolist() == [3] * 5
     assert model.events_[-1] == ("birth", (), (3,), 5, 38)
     # Two merge when fewer are asked for; the larger one's id survives.
     model.set_params(n_clusters=2)
-    assert set(model.labels_[:33]) == {0}
+    assert set(model.all_labels_[:33]) == {0}
     kinds = [event.kind for event in model.events_]
     assert kinds == ["birth", "merge"]
     assert model.events_[-1].before == (0, 1, 2)
@@ -140,7 +144,8 @@ def test_labels_are_only_made_when_read(blobs, monkeypatch):
     for part in np.array_split(X, 10):
         model.partial_fit(part)
     assert cuts == []
-    assert model.labels_ is model.labels_
+    assert model.all_labels_ is model.all_labels_
+    assert len(model.labels_) == len(part)
     assert cuts == [1]
 
 
@@ -151,8 +156,8 @@ def test_keys(blobs, kind):
     model = Perch(n_clusters=6).partial_fit(X[:20], keys=keys[:20])
     model.partial_fit(X[20:], keys=np.array(keys[20:]))
     assert model.keys_.tolist() == keys
-    assert model.label_of(keys[5:8]).tolist() == model.labels_[5:8].tolist()
-    cluster = model.labels_[7]
+    assert model.label_of(keys[5:8]).tolist() == model.all_labels_[5:8].tolist()
+    cluster = model.all_labels_[7]
     assert keys[7] in model.members(cluster)
     assert set(model.exemplars_) <= set(keys)
     for wrong, message in (
@@ -173,8 +178,6 @@ def test_keys(blobs, kind):
     assert model.tree_.n_points == N_ROWS
     with pytest.raises(ValueError, match="earlier points have no keys"):
         Perch().fit(X).partial_fit(X[:1], keys=["a"])
-    with pytest.raises(AttributeError, match="no keys were given"):
-        _ = Perch().fit(X).keys_
     with pytest.raises(ValueError, match="64 bits"):
         Perch().fit(X[:1], keys=[2**63])
 
@@ -182,6 +185,7 @@ def test_keys(blobs, kind):
 def test_without_keys_results_come_by_id(blobs):
     X, _ = blobs
     model = Perch(n_clusters=6, max_leaves=20).fit(X)
+    assert model.keys_.tolist() == list(range(N_ROWS))
     assert model.members(0)[0] == 0
     assert (model.labels_[model.exemplars_] == model.cluster_ids_).all()
 
@@ -226,6 +230,7 @@ def test_joblib(tmp_path, blobs):
     for each in (model, twin):
         each.partial_fit(X[-20:], keys=[f"late{i}" for i in range(20)])
     assert np.array_equal(twin.labels_, model.labels_)
+    assert np.array_equal(twin.all_labels_, model.all_labels_)
     assert twin.keys_.tolist() == model.keys_.tolist()
 
 
@@ -255,20 +260,21 @@ def test_what_is_wrong_is_said(blobs):
 def test_an_error_in_fit_leaves_the_model_as_it_was(blobs):
     X, _ = blobs
     model = Perch(n_clusters=6).fit(X)
-    before = model.labels_
+    before = model.all_labels_
     with pytest.raises(ValueError, match="keys"):
         model.fit(X[:5], keys=["a"])
-    assert model.labels_ is before
+    assert model.all_labels_ is before
+    assert np.array_equal(model.labels_, before)
 
 
 @pytest.mark.parametrize("wrong", [[[1e30, 0, 0]], [[1, 2, np.nan]], [[1.0, 2.0]]])
 def test_a_failed_fit_changes_nothing(blobs, wrong):
     X, _ = blobs
     model = Perch(n_clusters=6).fit(X)
-    before = model.labels_
+    before = model.all_labels_
     with pytest.raises(ValueError, match=r"norm|NaN|keys"):
         model.fit(wrong, keys=["a", "b"])
-    assert model.labels_ is before
+    assert model.all_labels_ is before
     assert np.array_equal(model.predict(X), before)
     fresh = Perch()
     with pytest.raises(ValueError, match=r"norm|NaN|keys"):
@@ -309,33 +315,37 @@ def test_threads_can_be_changed_and_saved(blobs, tmp_path):
     model.set_params(n_jobs=1).predict(blobs[0])
 
 
-def test_points_inserted_past_the_estimator(blobs):
-    """They have no keys: that is said, not guessed."""
+def test_points_inserted_past_the_estimator(blobs, tmp_path):
+    """They have no keys: that is said, not guessed, and no file is made that could not be read."""
     X, _ = blobs
     model = Perch(n_clusters=2).fit(X, keys=range(N_ROWS))
+    path = tmp_path / "model.perch"
+    model.save(path)
     model.tree_.insert(X[:1] + 0.5)
-    for use in (lambda: model.keys_, lambda: model.members(0), lambda: model.save("nowhere")):
+    cluster = model.all_labels_[-1]
+    for use in (lambda: model.keys_, lambda: model.members(cluster), lambda: model.save(path)):
         with pytest.raises(ValueError, match="some points have no keys"):
             use()
+    assert len(Perch.load(path).keys_) == N_ROWS
 
 
 def test_keys_after_an_interruption(blobs, monkeypatch):
     X, _ = blobs
     model = Perch(n_clusters=2).fit(X[:20], keys=range(20))
 
-    def interrupted(tree, rows, *, verbose=False):
-        ClusterTree._insert_rows(tree, rows[:5], verbose)
+    insert_part = ClusterTree._insert_part
+
+    def interrupted(tree, part):
+        insert_part(tree, part._replace(rows=part.rows[:5]))
         raise KeyboardInterrupt
 
-    tree = model.tree_
-    tree._make_room(50)
-    monkeypatch.setattr(ClusterTree, "insert", interrupted)
-    with pytest.raises(KeyboardInterrupt):
+    monkeypatch.setattr(ClusterTree, "_insert_part", interrupted)
+    with pytest.raises(KeyboardInterrupt, match="5 of 20 rows were inserted"):
         model.partial_fit(X[20:40], keys=range(20, 40))
     monkeypatch.undo()
     assert model.keys_.tolist() == list(range(25))
     model.partial_fit(X[25:40], keys=range(25, 40))
-    assert model.label_of([39]) == model.labels_[39]
+    assert model.label_of([39]) == model.all_labels_[39] == model.labels_[-1]
 
 
 def test_labels_cannot_be_written_to(blobs):
@@ -359,5 +369,5 @@ def test_memory_is_estimated_well(linkage, max_leaves):
     tree = ClusterTree(5, linkage=linkage, max_leaves=max_leaves)
     expected = tree.estimate_memory(N_ROWS)
     tree.insert(X)
-    used = sum(array.nbytes for array in tree._tree if array is not tree._tree.counts)
+    used = sum(array.nbytes for array in tree._tree if array is not tree._tree.state)
     assert expected == pytest.approx(used, rel=0.05)

@@ -1,10 +1,9 @@
 """Exemplars: the point whose leaf is nearest to the mean of its cluster."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
+from gapped import GappedTree
 from perchtree import ClusterTree
 from perchtree._centres import node_centres
 from perchtree._kernels.schema import LEAF
@@ -63,9 +62,11 @@ def test_exemplars_are_the_most_central(mode, n_clusters):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_exemplars_are_ids(mode):
-    tree, _ = grow(**mode)
+    tree, X = grow(**mode)
+    gapped = GappedTree(2, **mode)
+    gapped.insert(X)
     clusters = tree.cut(5)
-    ids = 3 * np.arange(tree.n_points) + 7
-    gapped = dataclasses.replace(tree.table, ids=ids)
+    assert np.array_equal(gapped.cut(5), clusters)
     numbers = find_exemplars(tree._tree, tree.table, clusters)
-    assert find_exemplars(tree._tree, gapped, clusters).tolist() == ids[numbers].tolist()
+    found = find_exemplars(gapped._tree, gapped.table, clusters)
+    assert found.tolist() == gapped.ids[numbers].tolist()

@@ -1,5 +1,6 @@
 """Files: the same tree again, or a clear error; and a crash never costs the old file."""
 
+import dataclasses
 import os
 import resource
 import signal
@@ -16,17 +17,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numba.core import config
 
-from perchtree import ClusterTree, CorruptFileError, Event, Perch, check_file, read_columns
-from perchtree._kernels.schema import FREE_BOX, FREE_POINT, MAX_LEAVES, N_LEAVES, ROOT
+from perchtree import ClusterTree, Collection, CorruptFileError, Event, Perch, check_file
+from perchtree._kernels.schema import FREE_BOX, FREE_POINT, MAX_LEAVES, N_LEAVES, ROOT, STATE
 from perchtree.files.container import Section, write
-from perchtree.files.trees import read_tree, write_tree
+from perchtree.files.contents import Contents
+from perchtree.files.trees import load_tree, save_tree
+from perchtree.settings import Settings
 from strategies import grids
 
 FROZEN = Path(__file__).parent.parent / "files"
 MODES = [
+    {"linkage": "box"},
     {},
-    {"linkage": "average"},
-    {"max_leaves": 7},
+    {"linkage": "box", "max_leaves": 7},
     {"linkage": "ward", "max_leaves": 9, "search": "beam"},
 ]
 
@@ -121,7 +124,9 @@ def test_the_damaged_part_is_named(tmp_path):
     whole = bytearray(path.read_bytes())
     whole[-70] ^= 1
     path.write_bytes(whole)
-    with pytest.raises(CorruptFileError, match=r"'tree\.\w+' does not match its checksum"):
+    with pytest.raises(
+        CorruptFileError, match=r"section 'tree', '\w+' does not match its checksum"
+    ):
         ClusterTree.load(path)
     path.write_text("something else")
     with pytest.raises(CorruptFileError, match="is not a perchtree file"):
@@ -139,8 +144,8 @@ def test_the_damaged_part_is_named(tmp_path):
 def test_altered_arrays_with_right_checksums(tmp_path, mode, data):
     """Someone else's file: either refused, or a tree that works. No crash, no hang."""
     path = tmp_path / "altered.perch"
-    file = tree_file(tmp_path, mode)
-    arrays = {name: array.copy() for name, array in file.tree._asdict().items()}
+    stored = stored_tree(tmp_path, mode)
+    arrays = {name: array.copy() for name, array in stored.tree._asdict().items()}
     for _ in range(data.draw(st.integers(1, 3))):
         name = data.draw(st.sampled_from(sorted(name for name in arrays if arrays[name].size)))
         flat = arrays[name].reshape(-1)
@@ -151,7 +156,7 @@ def test_altered_arrays_with_right_checksums(tmp_path, mode, data):
             flat[place] = data.draw(st.sampled_from(near + far))
         else:
             flat[place] = data.draw(st.sampled_from([np.nan, np.inf, -1.0, 0.0, 1e30, 7.5]))
-    write_tree(path, file.meta, file.tree._replace(**arrays), {})
+    save_tree(path, stored._replace(tree=stored.tree._replace(**arrays)), {})
     try:
         tree = ClusterTree.load(path)
     except CorruptFileError:
@@ -166,8 +171,8 @@ def test_altered_arrays_with_right_checksums(tmp_path, mode, data):
 def refused(tmp_path, tree, **arrays):
     """Save a tree with other arrays, with right checksums, and load it."""
     path = tmp_path / "crafted.perch"
-    meta = {"kind": "tree", "settings": tree._settings()}
-    write_tree(path, meta, tree._tree._replace(**arrays), {})
+    stored = tree.stored()
+    save_tree(path, stored._replace(tree=stored.tree._replace(**arrays)), {})
     with pytest.raises(CorruptFileError, match="broken tree"):
         ClusterTree.load(path)
 
@@ -175,19 +180,20 @@ def refused(tmp_path, tree, **arrays):
 def test_crafted_files_that_kernels_would_not_survive(tmp_path):
     empty = ClusterTree(2)
     for counter in (FREE_POINT, FREE_BOX, ROOT, N_LEAVES):
-        counts = empty._tree.counts.copy()
-        counts[counter] = 2_000_000_000
-        refused(tmp_path, empty, counts=counts)
+        state = empty._tree.state.copy()
+        state[counter] = 2_000_000_000
+        refused(tmp_path, empty, state=state)
     tree = small_tree()
     for name in ("points", "boxes"):
         refused(tmp_path, tree, **{name: getattr(tree._tree, name) * np.float32(1e30)})
     # A leaf that is a box, and a row of points that is not used, without any collapsing.
-    collapsed = small_tree(max_leaves=7)
-    counts = collapsed._tree.counts.copy()
-    counts[MAX_LEAVES] = -1
-    free = ClusterTree(2)
-    free._tree = collapsed._tree
-    refused(tmp_path, free, counts=counts)
+    collapsed = small_tree(linkage="box", max_leaves=7)
+    state = collapsed._tree.state.copy()
+    state[MAX_LEAVES] = -1
+    unbounded = ClusterTree.from_stored(
+        collapsed.stored()._replace(settings=Settings(linkage="box"))
+    )
+    refused(tmp_path, unbounded, state=state)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -239,73 +245,95 @@ def test_very_many_names_and_events(tmp_path):
     assert loaded.events_ == model.events_
 
 
-def tree_file(tmp_path, mode):
-    path = tmp_path / f"{sorted(mode.items())}.perch".replace("/", "")
+def stored_tree(tmp_path, mode):
+    path = tmp_path / "stored.perch"
     if not path.exists():
         small_tree(**mode).save(path)
-    return read_tree(path)
+    return load_tree(path)[0]
+
+
+def tree_section(stored):
+    """The section of a tree, as `save_tree` makes it."""
+    settings, tree, work = stored
+    state = dict(zip(STATE, tree.state.tolist(), strict=True))
+    arrays = {name: array for name, array in tree._asdict().items() if name != "state"}
+    return Section({"settings": settings.as_dict(), "state": state, "work": work}, arrays)
 
 
 def test_headers_that_make_no_sense(tmp_path):
     path = tmp_path / "tree.perch"
-    tree = small_tree()
-    file = tree_file(tmp_path, {})
-    for meta in ({}, {"settings": 3}, {"settings": {"n_features": 10**12}}, {"settings": {}}):
-        write_tree(path, meta, file.tree, {})
-        with pytest.raises(CorruptFileError, match="settings"):
+    section = tree_section(stored_tree(tmp_path, {}))
+    write(path, {"tree": section})
+    assert same(ClusterTree.load(path), small_tree())
+    for name, wrong in (
+        ("settings", 3),
+        ("settings", {"masks": "published"}),
+        ("settings", {"beam_width": 10**12}),
+        ("settings", {"max_leaves": 7}),
+        ("state", {}),
+        ("state", section.meta["state"] | {"n_points": 30.0}),
+        ("state", section.meta["state"] | {"point_rows": 2**40}),
+        ("work", {"distances": "many"}),
+        ("work", 5),
+    ):
+        write(path, {"tree": section._replace(meta=section.meta | {name: wrong})})
+        with pytest.raises(CorruptFileError, match=r"tree\.perch holds no tree"):
             ClusterTree.load(path)
-    huge = file.tree._replace(points=np.zeros((5, 2), np.float32))
-    write_tree(path, file.meta, huge, {})
+        meta = {key: value for key, value in section.meta.items() if key != name}
+        write(path, {"tree": section._replace(meta=meta)})
+        with pytest.raises(CorruptFileError, match=f"holds no tree: '{name}'"):
+            ClusterTree.load(path)
+    short = section.arrays | {"points": np.zeros((5, 2), np.float32)}
+    write(path, {"tree": section._replace(arrays=short)})
     with pytest.raises(CorruptFileError, match="'points' has another shape"):
         ClusterTree.load(path)
-    write(path, {"tree": Section({}, {"something": np.arange(3)})})
-    with pytest.raises(CorruptFileError, match=r"has no array 'tree\.\w+'"):
+    write(path, {"tree": Section(section.meta, {"something": np.arange(3)})})
+    with pytest.raises(CorruptFileError, match=r"has no array '\w+' in section 'tree'"):
         ClusterTree.load(path)
     write(path, {})
     with pytest.raises(CorruptFileError, match="has no section 'tree'"):
         ClusterTree.load(path)
-    assert tree.n_points == 30
 
 
-def test_columns(tmp_path):
-    file = tree_file(tmp_path, {})
+def test_counters_of_work_go_by_name(tmp_path):
+    """A file may lack counters that came later, or have some that are gone."""
+    path = tmp_path / "tree.perch"
+    tree = small_tree()
+    stored = tree.stored()
+    work = {"distances": 5, "grafts": 2, "no_longer_counted": 9}
+    save_tree(path, stored._replace(work=work), {})
+    loaded = ClusterTree.load(path)
+    counted = dataclasses.asdict(loaded.stats)
+    assert {name: count for name, count in counted.items() if count} == {
+        "distances": 5,
+        "grafts": 2,
+    }
+    loaded.insert([[3.5, 3.5]])
+    tree.insert([[3.5, 3.5]])
+    assert np.array_equal(loaded.children, tree.children)
+    assert loaded.stats.distances > 5
+
+
+def test_columns_beside_a_tree(tmp_path):
+    stored = stored_tree(tmp_path, {})
     path = tmp_path / "columns.perch"
     texts = ["", "zwölf", "a\0b", "<script>", "最後"]
     columns = {"keys": np.arange(5), "texts": texts, "none": [], "weights": np.array([0.5, 1.5])}
     columns["gaps"] = ["", None, "a"]
-    write_tree(path, file.meta, file.tree, columns)
-    read = read_tree(path).columns
+    save_tree(path, stored, {"records": Contents({"made": "by hand"}, columns)})
+    loaded, others = load_tree(path)
+    read = others["records"].columns
+    assert others["records"].meta == {"made": "by hand"}
     assert read["texts"] == texts
     assert read["none"] == []
     assert read["gaps"] == ["", None, "a"]
     assert read["keys"].tolist() == [0, 1, 2, 3, 4]
     assert read["weights"].tolist() == [0.5, 1.5]
-    arrays = {f"tree.{field}": value for field, value in file.tree._asdict().items()}
-    write(path, {"tree": Section(file.meta, arrays | {"texts.ends": np.array([0])})})
+    assert np.array_equal(loaded.tree.nodes, stored.tree.nodes)
+    half = Section({}, {"texts.ends": np.array([0])})
+    write(path, {"tree": tree_section(stored), "records": half})
     with pytest.raises(CorruptFileError, match="only half of a column of texts: 'texts'"):
-        read_tree(path)
-
-
-def test_what_the_user_keeps_with_a_tree(tmp_path):
-    path = tmp_path / "tree.perch"
-    texts = [f"record {i} <ä>" for i in range(30)]
-    small_tree().save(
-        path, keys=[f"k{i}" for i in range(30)], labels=np.arange(30) % 3, texts=texts
-    )
-    columns = read_columns(path)
-    assert columns["texts"] == texts
-    assert columns["keys"][7] == "k7"
-    assert columns["labels"].tolist() == [i % 3 for i in range(30)]
-    assert ClusterTree.load(path).n_points == 30
-    small_tree().save(path, labels=[1, None] * 15, texts=["", None, "a"] * 10)
-    assert read_columns(path) == {"labels": [1, None] * 15, "texts": ["", None, "a"] * 10}
-    with pytest.raises(ValueError, match="1 texts for a tree of 30 points"):
-        small_tree().save(path, texts=["one"])
-    model = Perch(n_clusters=3).fit(small_points())
-    _ = model.labels_
-    model.save(path, labels=["a"] * 30)
-    assert read_columns(path) == {"labels": ["a"] * 30}
-    assert np.array_equal(Perch.load(path).labels_, model.labels_)
+        load_tree(path)
 
 
 @pytest.mark.parametrize("keys", [None, "strings", "numbers"])
@@ -333,14 +361,17 @@ def test_estimators(tmp_path, keys):
         assert loaded.keys_.tolist() == model.keys_.tolist()
 
 
-def test_an_estimator_around_the_file_of_a_tree(tmp_path):
-    tree = ClusterTree(3, linkage="ward", graft=2, max_leaves=9, n_jobs=1)
+def test_an_estimator_around_the_file_of_a_collection(tmp_path):
+    settings = {"linkage": "ward", "graft": 2, "max_leaves": 9, "n_jobs": 1}
+    tree, collection = ClusterTree(3, **settings), Collection(**settings)
     X = np.random.default_rng(0).normal(size=(40, 3))
     tree.insert(X[:30])
-    tree.save(tmp_path / "tree.perch", keys=[f"k{i}" for i in range(30)])
-    model = Perch.load(tmp_path / "tree.perch")
+    collection.add(X[:30], keys=[f"k{i}" for i in range(30)])
+    collection.save(tmp_path / "records.perch")
+    model = Perch.load(tmp_path / "records.perch")
     assert model.get_params()["linkage"] == "ward"
     assert model.keys_[3] == "k3"
+    assert len(model.labels_) == 30
     model.partial_fit(X[30:], keys=[f"k{i}" for i in range(30, 40)])
     tree.insert(X[30:])
     assert same(model.tree_, tree)
@@ -348,21 +379,50 @@ def test_an_estimator_around_the_file_of_a_tree(tmp_path):
     assert Perch.load(tmp_path / "model.perch").n_leaves_ == 9
 
 
+def test_an_estimator_around_the_file_of_a_tree(tmp_path):
+    small_tree(linkage="ward").save(tmp_path / "tree.perch")
+    model = Perch.load(tmp_path / "tree.perch").set_params(n_clusters=3)
+    assert same(model.tree_, small_tree(linkage="ward"))
+    assert np.array_equal(model.labels_, model.tree_.cut(3))
+    assert model.keys_.tolist() == list(range(30))
+
+
 def test_estimators_that_make_no_sense(tmp_path):
     path = tmp_path / "model.perch"
     model = Perch(n_clusters=3).fit(small_points(), keys=range(30))
     _ = model.labels_
     model.save(path)
-    file = read_tree(path)
-    for meta, columns in (
-        (file.meta | {"parameters": {"k": 3}}, file.columns),
-        (file.meta | {"tracker": {}}, file.columns),
-        (file.meta, {"keys": np.arange(30), "clusters": np.arange(7)}),
-        (file.meta, {"keys": np.arange(7), "clusters": file.columns["clusters"]}),
+    stored, others = load_tree(path)
+    estimator, records = others["estimator"], others["records"]
+    meta, columns = estimator.meta, estimator.columns
+    clusters = columns["clusters"]
+
+    def tracker(**changes):
+        return estimator._replace(meta=meta | {"tracker": meta["tracker"] | changes})
+
+    def column(**changes):
+        return estimator._replace(columns={**columns, **changes})
+
+    for section, contents in (
+        ("estimator", estimator._replace(meta=meta | {"parameters": {"k": 3}})),
+        ("estimator", estimator._replace(meta=meta | {"tracker": {}})),
+        ("estimator", estimator._replace(meta=meta | {"last": [5]})),
+        ("estimator", tracker(next_id=1)),
+        ("estimator", column(clusters=np.arange(7))),
+        ("estimator", column(clusters=clusters.astype(float))),
+        ("estimator", column(clusters=clusters - 1)),
+        ("estimator", column(points=columns["points"][::-1].copy())),
+        ("estimator", column(points=columns["points"] - 1)),
+        ("estimator", column(events=["not JSON"])),
+        ("records", records._replace(columns={"keys": np.arange(7)})),
+        ("records", records._replace(columns={"keys": np.zeros(30, np.int64)})),
+        ("records", records._replace(columns={"feature_names": ["a"]})),
     ):
-        write_tree(path, meta, file.tree, columns)
+        save_tree(path, stored, others | {section: contents})
         with pytest.raises(CorruptFileError, match=r"model\.perch"):
             Perch.load(path)
+    save_tree(path, stored, others)
+    assert np.array_equal(Perch.load(path).labels_, model.labels_)
     with pytest.raises(ValueError, match="cannot be saved"):
         model.set_params(verbose=[1]).save(path)
 
@@ -440,18 +500,54 @@ def test_a_crash_while_saving_leaves_the_old_file_whole(tmp_path):
     assert os.listdir(tmp_path) == ["tree.perch"]
 
 
-def test_frozen_files():
-    """Written by the release that introduced each format."""
-    tree = ClusterTree.load(FROZEN / "tree-format-1.perch")
-    assert same(tree, small_tree())
-    collapsed = ClusterTree.load(FROZEN / "collapsed-format-1.perch")
-    assert same(collapsed, small_tree(linkage="average", max_leaves=9))
-    model = Perch.load(FROZEN / "estimator-format-1.perch")
-    expected = frozen_estimator()
-    assert np.array_equal(model.labels_, expected.labels_)
+@pytest.mark.parametrize("version", [1, 2])
+def test_frozen_files(version):
+    """Written by the release that introduced each format; tests/files/README.md says how."""
+    path = FROZEN / f"tree-format-{version}.perch"
+    assert same(ClusterTree.load(path), small_tree(linkage="box"))
+    assert same(Collection.open(path).tree, small_tree(linkage="box"))
+    assert same(Perch.load(path).tree_, small_tree(linkage="box"))
+    path = FROZEN / f"collapsed-format-{version}.perch"
+    assert same(ClusterTree.load(path), small_tree(linkage="average", max_leaves=9))
+    path = FROZEN / f"estimator-format-{version}.perch"
+    model, expected = Perch.load(path), frozen_estimator()
+    assert np.array_equal(model.all_labels_, expected.all_labels_)
     assert model.keys_.tolist() == expected.keys_.tolist()
     assert model.get_params() == expected.get_params()
     assert model.events_ == expected.events_
+    assert same(ClusterTree.load(path), expected.tree_)
+    collection = Collection.open(path)
+    assert collection.keys.tolist() == expected.keys_.tolist()
+    assert same(collection.tree, expected.tree_)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("kind", ["tree", "collapsed", "estimator"])
+def test_frozen_files_go_on(tmp_path, version, kind):
+    """They grow, and are written again in the format of today."""
+    model = Perch.load(FROZEN / f"{kind}-format-{version}.perch")
+    expected = {
+        "tree": lambda: small_tree(linkage="box"),
+        "collapsed": lambda: small_tree(linkage="average", max_leaves=9),
+        "estimator": lambda: frozen_estimator().tree_,
+    }[kind]()
+    more = small_points(45)[30:] + 0.5
+    model.partial_fit(more, keys=[f"s{i}" for i in range(15)] if kind == "estimator" else None)
+    expected.insert(more)
+    assert same(model.tree_, expected)
+    model.save(tmp_path / "again.perch")
+    again = Perch.load(tmp_path / "again.perch")
+    assert same(again.tree_, expected)
+    assert np.array_equal(again.keys_, model.keys_)
+
+
+def test_a_frozen_collection():
+    collection, expected = Collection.open(FROZEN / "collection-format-2.perch"), frozen_records()
+    assert same(collection.tree, expected.tree)
+    for name in ("keys", "texts", "classes"):
+        assert list(getattr(collection, name)) == list(getattr(expected, name))
+    assert collection.feature_names == ["width", "height"]
+    assert collection.notes == {"source": "made by hand"}
 
 
 def frozen_estimator():
@@ -460,3 +556,17 @@ def frozen_estimator():
         model.partial_fit(small_points()[part], keys=[f"r{i}" for i in range(30)][part])
         _ = model.labels_
     return model
+
+
+def frozen_records():
+    """Keys, texts with gaps, and classes of which some are unknown."""
+    collection = Collection(linkage="ward", metric="cosine")
+    collection.add(
+        small_points() + 1,
+        keys=[f"r{i}" for i in range(30)],
+        texts=["", None, "zwölf"] * 10,
+        classes=[0, 1, None, 2, 1] * 6,
+    )
+    collection.feature_names = ["width", "height"]
+    collection.notes = {"source": "made by hand"}
+    return collection

@@ -1,5 +1,6 @@
 """Trees with a linkage: settings, statistics, refinement and what can go wrong."""
 
+import contextlib
 import pickle
 from unittest import mock
 
@@ -9,7 +10,8 @@ from numba.core import config
 from sklearn.datasets import load_digits
 
 from perchtree import ClusterTree
-from perchtree._kernels.schema import SCATTER
+from perchtree._kernels.schema import FIRST, SCATTER
+from perchtree.cuts import Cuts
 from perchtree.metrics import dendrogram_purity
 from perchtree.refining import Refinement
 
@@ -79,11 +81,11 @@ def test_scatter_is_that_of_the_points(digits, max_leaves):
 def test_scatter_cuts_agree_with_those_from_points(digits):
     """The statistics kept by the tree and those computed from all points give the same cuts."""
     tree = made(digits[0])
-    from_points = tree.copy()
-    from_points._tree = from_points._tree._replace(means=np.empty((0, 0)))
+    without_means = tree._tree._replace(means=np.empty((0, 0)))
+    from_points = Cuts(without_means, tree.table)
     for criterion in ("scatter", "ward"):
         for k in (2, 10, 30):
-            expected = from_points.cut(k, criterion=criterion)
+            expected = from_points.into(k, criterion)
             assert np.array_equal(tree.cut(k, criterion=criterion), expected)
 
 
@@ -153,7 +155,9 @@ def test_refine_of_next_to_nothing():
 
 def test_neighbours_of_leaves_leave_out_the_leaf_itself(digits):
     tree = made(digits[0], search="astar")
-    refinement = Refinement(tree._tree, tree._scratch.queue, None, "auto", 3, 1)
+    refinement = Refinement(
+        tree._tree, tree._upkeep, None, tree._search, 3, contextlib.nullcontext()
+    )
     neighbours = refinement._find(refinement.leaves)
     ids, _ = tree.nearest(digits[0], k=4)
-    assert np.array_equal(tree._tree.nodes[neighbours, 4], ids[:, 1:])
+    assert np.array_equal(tree._tree.nodes[neighbours, FIRST], ids[:, 1:])

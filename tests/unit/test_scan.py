@@ -1,5 +1,6 @@
 """Matrix products find exactly what direct distances find."""
 
+import functools
 import threading
 import time
 
@@ -8,29 +9,50 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numba.core import config
-from perchtree.search.scan import scan
 
 from perchtree import ClusterTree
 from perchtree._kernels.distances import point_distance
+from perchtree._kernels.scan import merge_answers
+from perchtree._kernels.schema import NONE
+from perchtree._validate import MAX_NORM
+from perchtree.search.products import Points, scan_earlier, scan_points
 from perchtree.search.threads import StoppedError, count_jobs, one_blas_thread, run_tasks
 
 SMALL = config.DISABLE_JIT
 
 
-def brute(rows, points, k, earlier):
-    """Direct distances, computed by the one function that all searches use."""
+def brute(rows, points, k, *, earlier=False):
+    """Direct distances, by the one function that all searches use; ties go to the smaller id."""
     near = np.full((len(rows), k), np.inf, np.float32)
-    ranks = np.full((len(rows), k), -1)
+    ids = np.full((len(rows), k), NONE, np.int32)
     for i, x in enumerate(rows):
-        others = np.concatenate([points, rows[:i]]) if earlier else points
-        squared = np.array([point_distance(x, y) for y in others], np.float32)
-        best = np.argsort(squared, kind="stable")[:k]
-        near[i, : len(best)], ranks[i, : len(best)] = squared[best], best
-    return near, ranks
+        candidates = sorted(
+            (point_distance(x, y), point_id)
+            for y, point_id in zip(points.rows[: i if earlier else None], points.ids, strict=False)
+            if point_id != NONE
+        )[:k]
+        for rank, (distance, point_id) in enumerate(candidates):
+            near[i, rank], ids[i, rank] = distance, point_id
+    return near, ids
+
+
+def in_order(rows):
+    """Points whose ids go by their rows."""
+    return Points(rows, np.arange(7, 7 + len(rows), dtype=np.int32))
+
+
+def out_of_order(rng, rows):
+    """Points whose ids have gaps and do not go by their rows; some rows hold none."""
+    ids = 3 * rng.permutation(len(rows)).astype(np.int32) + 5
+    ids[rng.random(len(rows)) < 0.3] = NONE
+    rows = rows.copy()
+    rows[ids == NONE] = 0  # as rows that were freed
+    return Points(rows, ids)
 
 
 def bounds(points):
-    return None if len(points) == 0 else np.stack([points.min(axis=0), points.max(axis=0)])
+    rows = points.rows[points.ids != NONE]
+    return None if len(rows) == 0 else np.stack([rows.min(axis=0), rows.max(axis=0)])
 
 
 @given(
@@ -50,11 +72,36 @@ def test_scan_is_brute_force(seed, n_rows, n_points, n_features, offset, scale, 
     if kind == "clusters":
         X = 1e-3 * X + 100 * rng.integers(0, 3, (len(X), 1))
     X = ((X + offset) * scale).astype(np.float32)
-    rows, points = X[:n_rows], X[n_rows:]
-    found = scan(rows, points, bounds(points), k=k, earlier=True)
-    near, ranks = brute(rows, points, k, earlier=True)
-    assert np.array_equal(found.near, near)
-    assert np.array_equal(found.ranks, ranks)
+    rows, others = X[:n_rows], X[n_rows:]
+    # Rows that hold no point are zeros, which only points of a norm that is allowed can be near.
+    orders = [in_order]
+    if np.linalg.norm(X.astype(float), axis=1).max() <= MAX_NORM:
+        orders.append(functools.partial(out_of_order, rng))
+    for points in (order(others) for order in orders):
+        found = scan_points(rows, points, bounds(points), k)
+        near, ids = brute(rows, points, k)
+        assert np.array_equal(found.near, near)
+        assert np.array_equal(found.ids, ids)
+    for points in (order(rows) for order in orders):
+        found = scan_earlier(points, k)
+        near, ids = brute(points.rows, points, k, earlier=True)
+        assert np.array_equal(found.near, near)
+        assert np.array_equal(found.ids, ids)
+
+
+@given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 5), n_rows=st.integers(1, 6))
+def test_answers_merge_by_distance_then_id(seed, k, n_rows):
+    """Two answers for the same rows, merged, are what one search over all points answers."""
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, 3, (n_rows, 2)).astype(np.float32)
+    points = out_of_order(rng, rng.integers(0, 3, (20, 2)).astype(np.float32))
+    cut = int(rng.integers(0, 21))
+    near, ids = brute(rows, Points(points.rows[:cut], points.ids[:cut]), k)
+    more = brute(rows, Points(points.rows[cut:], points.ids[cut:]), k)
+    merge_answers(near, ids, *more)
+    expected_near, expected_ids = brute(rows, points, k)
+    assert np.array_equal(near, expected_near)
+    assert np.array_equal(ids, expected_ids)
 
 
 @pytest.mark.jit
@@ -62,13 +109,16 @@ def test_scan_is_brute_force(seed, n_rows, n_points, n_features, offset, scale, 
 def test_blocks_and_tiles(n_rows):
     rng = np.random.default_rng(n_rows)
     rows = rng.normal(size=(n_rows, 5)).astype(np.float32)
-    points = rng.normal(size=(700, 5)).astype(np.float32)
+    points = out_of_order(rng, rng.normal(size=(700, 5)).astype(np.float32))
+    held = points.ids != NONE
     for n_jobs in (1, 3):
-        found = scan(rows, points, bounds(points), earlier=True, n_jobs=n_jobs)
-        everything = np.concatenate([points, rows])
+        found = scan_points(rows, points, bounds(points), 1, n_jobs)
+        among = scan_earlier(in_order(rows), 1, n_jobs)
         for i in [0, n_rows // 2, n_rows - 1]:
-            squared = ((everything[: 700 + i].astype(float) - rows[i]) ** 2).sum(axis=1)
-            assert found.ranks[i, 0] == squared.argmin()
+            squared = ((points.rows[held].astype(float) - rows[i]) ** 2).sum(axis=1)
+            assert found.ids[i, 0] == points.ids[held][squared.argmin()]
+            before = ((rows[:i].astype(float) - rows[i]) ** 2).sum(axis=1)
+            assert among.ids[i, 0] == (7 + before.argmin() if i else NONE)
 
 
 @pytest.mark.jit
@@ -167,7 +217,7 @@ def test_count_jobs(n_jobs, threads):
 
 @pytest.mark.parametrize("n_jobs", [0, 1.5, True, "2"])
 def test_bad_n_jobs(n_jobs):
-    with pytest.raises((TypeError, ValueError), match="n_jobs must be"):
+    with pytest.raises((TypeError, ValueError), match="n_jobs must (be|not be)"):
         ClusterTree(2, linkage="box", n_jobs=n_jobs)
 
 
@@ -207,3 +257,15 @@ def test_blas_threads_are_put_back():
         with one_blas_thread(), one_blas_thread():
             assert set(blas()) == {1}
         assert set(blas()) == {2}
+
+
+@pytest.mark.parametrize("search", ["astar", "scan", "auto"])
+def test_a_batch_of_nothing_but_copies(search):
+    """No row is left to be compared with the rows before it."""
+    X = np.arange(40.0)[:, np.newaxis]
+    tree = ClusterTree(1, linkage="box", search=search, n_jobs=2)
+    tree.insert(X)
+    tree.insert(X[::-1])
+    tree.check()
+    assert tree.n_leaves == 40
+    assert np.array_equal(tree.leaf_of(range(40, 80)), tree.leaf_of(range(40))[::-1])

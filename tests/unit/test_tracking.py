@@ -10,7 +10,7 @@ from perchtree.tracking import Event, Tracker
 def numbered(*clusterings):
     tracker = Tracker()
     for clusters in clusterings:
-        labels = tracker.number(np.array(clusters))
+        labels = tracker.number(np.arange(len(clusters)), np.array(clusters))
     return labels.tolist(), tracker.events
 
 
@@ -53,7 +53,7 @@ def test_ids_are_a_renumbering(data):
         raw = data.draw(st.lists(st.integers(0, 5), min_size=n_points, max_size=n_points))
         clusters = np.unique(raw, return_inverse=True)[1]
         before = set() if tracker.labels is None else set(tracker.labels.tolist())
-        labels = tracker.number(clusters)
+        labels = tracker.number(np.arange(n_points), clusters)
         assert len({*zip(labels.tolist(), clusters.tolist(), strict=True)}) == clusters.max() + 1
         now = set(labels.tolist())
         assert not (now - before) & used  # an id that is gone never comes back

@@ -106,6 +106,7 @@ class Collection:
             if tree is None:
                 tree = ClusterTree(rows.shape[1], **self.settings.as_dict())
             first = tree.next_id
+            self.records.drop_staged(first)  # their keys are free again
             columns = self.records.checked(
                 tree.n_points, len(rows), keys=keys, texts=texts, classes=classes
             )
@@ -114,8 +115,8 @@ class Collection:
             try:
                 return tree.insert_checked(rows, verbose=verbose)
             finally:
-                if tree.n_points == 0:
-                    self._tree = None
+                if tree.next_id == 0:  # nothing of it is in: the next records may be others
+                    self._tree, self.records = None, Records()
 
     # Asking
 
@@ -258,16 +259,24 @@ class Collection:
             tree = self.tree
             if self._locked != _real(path):
                 stack.enter_context(lock_for_writing(Path(path)))
-            columns = {
-                name: values
-                for name in COLUMNS
-                if (values := self.records.column(name, tree.ids)) is not None
-            }
-            if self.feature_names is not None:
-                columns["feature_names"] = self.feature_names
+            stack.enter_context(tree.unchanged())
+            columns = self._columns(tree.ids)
             contents = {_SECTION: Contents(self.notes, columns)} if columns or self.notes else {}
             stored = tree.stored()._replace(settings=self.settings)
             save_tree(path, stored, self.sections | contents)
+
+    def _columns(self, ids: NDArray[np.int64]) -> dict[str, Any]:
+        """What the file keeps of the records with these ids."""
+        columns: dict[str, Any] = {
+            name: values
+            for name in COLUMNS
+            if (values := self.records.column(name, ids)) is not None
+        }
+        if self.has_keys:
+            columns["keys"] = self.records.keys(ids)  # an error if a point has none
+        if self.feature_names is not None:
+            columns["feature_names"] = self.feature_names
+        return columns
 
     def hold(self, path: str | Path) -> None:
         """Keep other processes from changing a file until `close`."""

@@ -20,7 +20,6 @@ class Records:
 
     def __init__(self) -> None:
         self._columns: dict[str, list[Any]] = {}
-        self._n_ids = 0
         self._id_of: dict[Key, int] = {}
         """Made when it is needed, for the first ids up to some place."""
 
@@ -30,8 +29,8 @@ class Records:
     @property
     def kind(self) -> type | None:
         """Whether keys are str or int; None if there are none."""
-        keys = self._columns.get("keys")
-        return type(keys[0]) if keys else None
+        keys = self._columns.get("keys", [])
+        return next((type(key) for key in keys if key is not None), None)
 
     # Adding
 
@@ -69,36 +68,38 @@ class Records:
                 seen.add(key)
 
     def stage(self, first_id: int, n_rows: int, columns: dict[str, list[Any]]) -> None:
-        """Keep columns of points that are about to be inserted, from `first_id` on.
-
-        What was staged for ids that no point has got, because an insert was interrupted, is
-        dropped first.
-        """
-        for key in self._columns.get("keys", [])[first_id:]:
-            self._id_of.pop(key, None)
+        """Keep columns of points that are about to be inserted, from `first_id` on."""
+        self.drop_staged(first_id)
         for name in {*self._columns, *columns}:
             column = self._columns.setdefault(name, [])
-            del column[first_id:]
             column += [None] * (first_id - len(column))
             column += columns.get(name, [None] * n_rows)
-        self._n_ids = first_id + n_rows
+
+    def drop_staged(self, next_id: int) -> None:
+        """Drop what was staged for ids that no point has got, because an insert was interrupted."""
+        for key in self._columns.get("keys", [])[next_id:]:
+            self._id_of.pop(key, None)
+        for column in self._columns.values():
+            del column[next_id:]
 
     # Asking
 
     def column(self, name: str, ids: NDArray[np.int64]) -> list[Any] | None:
-        """Values of a column for some ids, None where there is none; None without the column."""
-        if name not in self._columns:
-            return None
-        values = self._columns[name]
+        """Values of a column for some ids, None where there is none; None if all would be."""
+        values = self._values(name, ids)
+        return values if any(value is not None for value in values) else None
+
+    def _values(self, name: str, ids: NDArray[np.int64]) -> list[Any]:
+        values = self._columns.get(name, [])
         if len(ids) == len(values) and len(ids) and ids[-1] == len(ids) - 1:
             return list(values)
         return [values[i] if i < len(values) else None for i in ids.tolist()]
 
     def keys(self, ids: NDArray[np.int64]) -> NDArray[Any]:
         """Keys as an array, of int64 or of str objects; without keys, ids are the keys."""
-        keys = self.column("keys", ids.ravel())
-        if keys is None:
+        if "keys" not in self:
             return ids
+        keys = self._values("keys", ids.ravel())
         if None in keys:
             raise ValueError(
                 "some points have no keys: they were inserted into the tree itself; add them to "

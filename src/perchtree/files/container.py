@@ -217,6 +217,10 @@ class Reader:
         """The settings of a section."""
         return self._section(section).meta
 
+    def optional(self, section: str) -> bool:
+        """Whether a reader that does not know the section may ignore it."""
+        return self._section(section).optional
+
     def names(self, section: str) -> list[str]:
         """Names of the arrays of a section, in alphabetical order (in format 1: as written)."""
         return list(self._section(section).parts)

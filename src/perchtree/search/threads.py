@@ -34,7 +34,7 @@ def run_tasks(tasks: Iterable[Callable[[Callable[[], None]], Any]], n_jobs: int)
     was interrupted, so that Ctrl-C does not have to wait. No worker outlives this call.
     """
     tasks = list(tasks)
-    if n_jobs == 1 or len(tasks) == 1:
+    if n_jobs == 1 or len(tasks) <= 1:
         for task in tasks:
             task(lambda: None)
         return
