@@ -180,16 +180,15 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         What interrupts the insert itself leaves the first rows in; a model that was to be made
         anew then holds these.
         """
-        self._check_parameters()
+        settings = self._checked_settings(fixed=not reset)
         before = {name: vars(self)[name] for name in _ABOUT_COLUMNS if name in vars(self)}
-        collection = Collection(**self._settings().as_dict()) if reset else self.collection_
+        collection = Collection(**settings.as_dict()) if reset else self.collection_
         first = 0 if reset else collection.tree.next_id
         try:
-            if not reset:
-                self._check_settings()
             rows = self._as_rows(X, reset=reset)
             collection.n_jobs = self.n_jobs
-            self._announce(collection, rows)
+            if self.verbose:
+                self._announce(collection, rows)
             collection.add(rows, **columns, verbose=bool(self.verbose))
         except BaseException as error:
             if not reset or len(collection) == 0 or not isinstance(error, KeyboardInterrupt):
@@ -213,16 +212,32 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.collection_ = collection
 
     def _announce(self, collection: Collection, rows: NDArray[Any]) -> None:
-        if self.verbose:
-            tree = ClusterTree(rows.shape[1], **collection.settings.as_dict())
-            size = tree.estimate_memory(len(collection) + len(rows)) / 1e6
-            print(f"perchtree: the tree will take about {size:,.0f} MB", file=sys.stderr)
+        tree = ClusterTree(rows.shape[1], **collection.settings.as_dict())
+        size = tree.estimate_memory(len(collection) + len(rows)) / 1e6
+        print(f"perchtree: the tree will take about {size:,.0f} MB", file=sys.stderr)
 
-    def _settings(self) -> Settings:
-        return Settings(**{name: getattr(self, name) for name in RULES})
+    def _checked_settings(self, *, fixed: bool) -> Settings:
+        """The parameters as they are now, checked; if `fixed`, those of the tree must be as then.
 
-    def _check_parameters(self) -> None:
-        self._settings()
+        Settings that were changed since the tree was made would not mean anything.
+        """
+        self._check_reading()
+        now = {name: getattr(self, name) for name in RULES}
+        if not fixed:
+            return Settings(**now)
+        made = self.collection_.settings
+        if now == vars(made):
+            return made
+        for name in FIXED:
+            if now[name] != getattr(made, name):
+                raise ValueError(
+                    f"{name} was {getattr(made, name)!r} when the tree was made and is now "
+                    f"{now[name]!r}: fit again, or set it back"
+                )
+        return Settings(**now)
+
+    def _check_reading(self) -> None:
+        """Check the parameters that say which clustering is read."""
         if self.n_clusters is not None:
             as_count("n_clusters", self.n_clusters)
         if self.distance_threshold is not None:
@@ -232,16 +247,6 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 raise ValueError(
                     "distance_threshold must be finite and must not be negative, got "
                     f"{self.distance_threshold}"
-                )
-
-    def _check_settings(self) -> None:
-        """Settings that were changed since the tree was made would not mean anything."""
-        made, now = self.collection_.settings, self._settings()
-        for name in FIXED:
-            if getattr(now, name) != getattr(made, name):
-                raise ValueError(
-                    f"{name} was {getattr(made, name)!r} when the tree was made and is now "
-                    f"{getattr(now, name)!r}: fit again, or set it back"
                 )
 
     def _as_rows(self, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
@@ -264,8 +269,7 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def _read(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Ids and labels of all points, for the tree and the parameters as they are now."""
         tree, tracker = self.tree_, self._tracker
-        self._check_parameters()
-        self._check_settings()
+        self._checked_settings(fixed=True)
         wanted = _plain(self.n_clusters), _plain(self.distance_threshold)
         with tree.reading():
             state = (tree.changes, *wanted)
@@ -388,7 +392,7 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     def _nearest(self, X: ArrayLike, k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         check_is_fitted(self)
-        self._check_settings()
+        self._checked_settings(fixed=True)
         rows = self._as_rows(X, reset=False)
         self.collection_.n_jobs = self.n_jobs
         return self.tree_.nearest(rows, k)
@@ -403,8 +407,7 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         file as it was. Keys, texts and classes are those given to `fit` and `partial_fit`.
         """
         check_is_fitted(self)
-        self._check_parameters()  # what cannot be used could not be loaded
-        self._check_settings()
+        self._checked_settings(fixed=True)  # what cannot be used could not be loaded
         own = ("n_clusters", "distance_threshold", "verbose")
         parameters = {name: _as_plain(name, getattr(self, name)) for name in own}
         collection = self.collection_
@@ -441,7 +444,7 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             model._tracker = Tracker.restored(contents.meta["tracker"], dict(contents.columns))
             first, stop = contents.meta.get("last", (0, collection.tree.next_id))
             model._last = int(first), int(stop)
-            model._check_parameters()
+            model._check_reading()
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             raise CorruptFileError(f"{path} has an estimator that makes no sense") from None
         return model

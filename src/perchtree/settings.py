@@ -31,7 +31,7 @@ class Rule(NamedTuple):
     def checked(self, name: str, value: Any) -> Any:
         """The value, as a plain Python object; an error that says what it must be otherwise."""
         if self.choices:
-            return as_choice(name, value, self.choices)
+            return value if value in self.choices else as_choice(name, value, self.choices)
         if value is None and self.optional:
             return None
         return as_count(name, value, least=self.least, most=self.most)

@@ -15,7 +15,7 @@ from . import _arrays
 from ._arguments import as_count
 from ._kernels import modes
 from ._kernels.nearest import points_of_leaves
-from ._kernels.schema import MAX_POINTS, NEAR, WORK, Scratch, Tree
+from ._kernels.schema import MAX_POINTS, NEAR, NEXT_ID, WORK, Scratch, Tree
 from ._locks import FairLock
 from ._renamed import moved
 from ._validate import as_points, as_rows, chunks
@@ -205,11 +205,12 @@ class ClusterTree(ReadableTree):
                 with self._lock:
                     self._forget()  # views of arrays that are about to grow
                     self._storage.make_room(len(rows))
+                    tree = self._tree
                 with _progress(len(rows), verbose) as bar:
                     for first, stop in chunks(rows, LARGEST_ROWS, LARGEST_VALUES):
                         batch = as_points(rows[first:stop], cosine=self._is_cosine)
-                        for part in self._search.parts(self._tree, batch, self._done):
-                            self._insert_part(part)
+                        for part in self._search.parts(tree, batch, self._done):
+                            self._insert_part(tree, part)
                             bar.update(len(part.rows))
             except (KeyboardInterrupt, MemoryError) as error:
                 done = self.next_id - start
@@ -220,17 +221,17 @@ class ClusterTree(ReadableTree):
                 ) from None
             return np.arange(start, self.next_id)
 
-    def _insert_part(self, part: Part) -> None:
+    def _insert_part(self, tree: Tree, part: Part) -> None:
         """Insert rows whose search is settled; readers have their turn between kernel calls."""
         finder = part.finder
         insert = modes.insert_kernel(
             self._rules, finder.search, finder.record, self.settings.collapses
         )
-        scratch, first = Scratch(finder.memory, self._upkeep), self.next_id
+        scratch, first = Scratch(finder.memory, self._upkeep), int(tree.state[NEXT_ID])
         for start in range(0, len(part.rows), ROWS_AT_ONCE):
             with self._lock:
-                insert(self._tree, scratch, part.rows[start : start + ROWS_AT_ONCE])
-        self._search.added(self._tree, range(first, self.next_id))
+                insert(tree, scratch, part.rows[start : start + ROWS_AT_ONCE])
+        self._search.added(tree, range(first, int(tree.state[NEXT_ID])))
 
     def refine(
         self,

@@ -182,6 +182,8 @@ class Collection:
 
     @n_jobs.setter
     def n_jobs(self, n_jobs: int | None) -> None:
+        if n_jobs == self.settings.n_jobs:
+            return
         self.settings = self.settings.changed(n_jobs=n_jobs)
         if self._tree is not None:
             self._tree.n_jobs = n_jobs
