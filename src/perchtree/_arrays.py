@@ -106,21 +106,21 @@ def _anonymous(n_bytes: int) -> mmap.mmap:
 
 
 class Storage:
-    """A tree's arrays. `tree` shows them as kernels take them, with spare capacity."""
+    """A tree's arrays, which grow as points come in."""
 
     def __init__(self, tree: Tree) -> None:
         self._growing = {
             name: Growing(array) for name, array in tree._asdict().items() if name != "state"
         }
         self._state = tree.state
-        self._tree: Tree | None = None
+        self.shown: Tree | None = tree
+        """What `show` made last; None while arrays grow."""
 
-    @property
-    def tree(self) -> Tree:
-        if self._tree is None:
-            arrays = {name: growing.array for name, growing in self._growing.items()}
-            self._tree = Tree(**arrays, state=self._state)
-        return self._tree
+    def show(self) -> Tree:
+        """The arrays as kernels take them, with spare capacity."""
+        arrays = {name: growing.array for name, growing in self._growing.items()}
+        self.shown = Tree(**arrays, state=self._state)
+        return self.shown
 
     def make_room(self, n_more: int) -> None:
         """Make space for `n_more` points.
@@ -131,10 +131,11 @@ class Storage:
         """
         ids, points, boxes = self._state[[NEXT_ID, POINT_ROWS, BOX_ROWS]].tolist()
         most_points, most_boxes = _most_rows(int(self._state[MAX_LEAVES]))
-        lengths = {name: len(array) for name, array in self.tree._asdict().items()}
+        tree = self.shown or self.show()
+        lengths = {name: len(array) for name, array in tree._asdict().items()}
         point_rows = _capacity(lengths["points"], points + n_more, most_points)
         box_rows = _capacity(lengths["boxes"], boxes + n_more, most_boxes)
-        moment_rows = box_rows if has_moments(self.tree) else 0
+        moment_rows = box_rows if has_moments(tree) else 0
         wanted = {
             "ids": (_capacity(lengths["ids"], ids + n_more, MAX_POINTS), ids),
             "points": (point_rows, points),
@@ -143,9 +144,11 @@ class Storage:
             "moments": (moment_rows, boxes),
             "nodes": (2 * max(point_rows, box_rows), 2 * max(points, boxes)),
         }
-        if all(rows <= lengths[name] for name, (rows, _) in wanted.items()):
+        fits = [rows <= lengths[name] for name, (rows, _) in wanted.items()]
+        if all(fits):
             return
-        self._tree = None  # a map that is shown cannot be enlarged
+        del tree
+        self.shown = None  # a map that is shown cannot be enlarged
         for name, (rows, used) in wanted.items():
             self._growing[name].grow(rows, used)
 

@@ -82,7 +82,7 @@ class ReadableTree:
 
     @property
     def _tree(self) -> Tree:
-        return self._storage.tree
+        return self._storage.shown or self._storage.show()
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Tree]:
