@@ -92,7 +92,7 @@ def test_memory_that_cannot_be_had(mapped):
         growing = Growing(content(10, (3,), np.float32))
         if mapped:
             growing.grow(20, 10)
-        with pytest.raises(MemoryError, match="cannot allocate [0-9,]+ bytes"):
+        with pytest.raises(MemoryError, match=r"cannot allocate [0-9,]+ bytes"):
             growing.grow(2**58, 10)
         assert np.array_equal(growing.array[:10], content(10, (3,), np.float32))
         growing.grow(40, 10)
