@@ -182,7 +182,7 @@ def test_files_and_pickles(tmp_path, mode, X, gaps, last):
 @given(X=grids(min_points=2, max_points=25), gaps=gaps_of)
 @few
 def test_what_is_made_of_a_tree(mode, X, gaps):
-    """Exports by name are the same; without names they show the ids. Purity and exemplars follow."""
+    """Exports by name are the same; without names they show ids. Purity and exemplars follow."""
     dense, gapped, ids = grow_twins(mode, X, gaps, 1)
     names = [f"n{number}" for number in range(len(X))]
     assert gapped.to_newick(names=names) == dense.to_newick(names=names)

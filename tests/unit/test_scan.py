@@ -217,7 +217,7 @@ def test_count_jobs(n_jobs, threads):
 
 @pytest.mark.parametrize("n_jobs", [0, 1.5, True, "2"])
 def test_bad_n_jobs(n_jobs):
-    with pytest.raises((TypeError, ValueError), match="n_jobs must (be|not be)"):
+    with pytest.raises((TypeError, ValueError), match="n_jobs must"):
         ClusterTree(2, linkage="box", n_jobs=n_jobs)
 
 

@@ -105,18 +105,22 @@ class Collection:
             rows = as_rows(X, n_features, cosine=self.settings.metric == "cosine")
             if tree is None:
                 tree = ClusterTree(rows.shape[1], **self.settings.as_dict())
-            first = tree.next_id
-            self.records.drop_staged(first)  # their keys are free again
-            columns = self.records.checked(
-                tree.n_points, len(rows), keys=keys, texts=texts, classes=classes
-            )
-            self.records.stage(first, len(rows), columns)
-            self._tree = tree  # readers see what is in, while the rest follows
-            try:
-                return tree.insert_checked(rows, verbose=verbose)
-            finally:
-                if tree.next_id == 0:  # nothing of it is in: the next records may be others
-                    self._tree, self.records = None, Records()
+            with tree.unchanged():  # by others: ids are known before points get them
+                return self._insert(tree, rows, verbose, keys=keys, texts=texts, classes=classes)
+
+    def _insert(
+        self, tree: ClusterTree, rows: NDArray[Any], verbose: bool, **given: Any
+    ) -> NDArray[np.int64]:
+        self.records.drop_staged(tree.next_id)  # if an interruption has kept us from it
+        columns = self.records.checked(tree.n_points, len(rows), **given)
+        self.records.stage(tree.next_id, len(rows), columns)
+        self._tree = tree  # readers see what is in, while the rest follows
+        try:
+            return tree.insert_checked(rows, verbose=verbose)
+        finally:
+            self.records.drop_staged(tree.next_id)
+            if tree.next_id == 0:  # nothing of it is in: the next records may be others
+                self._tree, self.records = None, Records()
 
     # Asking
 

@@ -123,10 +123,14 @@ class Records:
             raise ValueError(f"there is no point with the key {unknown!r:.100}") from None
 
     def _ids_by_key(self) -> dict[Key, int]:
-        """It always has the first keys, in order: an interruption cannot leave it half done."""
+        """It always has the first keys, in order: an interruption cannot leave it half done.
+
+        Where ids have gaps, it is shorter than the ids it covers, and the last ones are met again.
+        """
         keys = self._columns.get("keys", [])
         for point_id in range(len(self._id_of), len(keys)):
-            self._id_of[keys[point_id]] = point_id
+            if keys[point_id] is not None:
+                self._id_of[keys[point_id]] = point_id
         return self._id_of
 
 
