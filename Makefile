@@ -3,6 +3,10 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Compilation takes most of the time of the tests. Workers share what is compiled, on disk; work is
+# stolen in runs of neighbouring tests, so that two workers seldom compile the same kernel.
+WORKERS ?= 2
+PYTEST := $(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 .PHONY: demo test test-all lint test-plain test-compiled bench tables quality gallery manual experiments experiments-quick clean help
 
@@ -31,10 +35,10 @@ lint: $(READY)
 
 # Kernels as plain Python on small inputs: their lines can be seen by the coverage report.
 test-plain: $(READY)
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m "not slow and not jit" --cov --cov-report=term-missing:skip-covered --cov-fail-under=95
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -m "not slow and not jit" --cov --cov-report=term-missing:skip-covered --cov-fail-under=95
 
 test-compiled: $(READY)
-	$(BIN)/pytest -m "not slow"
+	$(PYTEST) -m "not slow"
 
 bench: $(READY) ## speed and memory, written to benchmarks/RESULTS.md; PERCHTREE_DATA names the data folder
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
