@@ -22,7 +22,7 @@ def run() -> list[Row]:
 def build_in_windows(X: Any) -> tuple[ClusterTree, list[float]]:
     """A tree, and the seconds that each window of rows took."""
     tree = ClusterTree(X.shape[1], linkage="box", search="astar")
-    tree._make_room(len(X))
+    tree._storage.make_room(len(X))
     windows = [X[first : first + WINDOW] for first in range(0, len(X), WINDOW)]
     return tree, [seconds(lambda w=window: tree.insert(w)) for window in windows]
 
@@ -36,7 +36,7 @@ def by_astar(X: Any) -> list[Row]:
     per_insert = tree.stats.distances / len(X)
     return [
         Row(f"covtype, {len(X):,} rows, A*, one thread", f"{total:.1f} s", "<= 20 to 24 s"),
-        Row("  node distances an insert", f"{per_insert:.0f}", "<= 300"),
+        Row("  node distances per insert", f"{per_insert:.0f}", "<= 300"),
         Row(
             "  an insert at 50,000 rows and at the end, best of three builds",
             f"{early * 1e6:.1f} and {late * 1e6:.1f} us: {late / early:.2f} times",
@@ -55,7 +55,7 @@ def by_size(X: Any) -> list[Row]:
     rows = [
         Row(
             f"  {n_rows:,} rows, default search",
-            f"{one:.1f} us an insert; two threads {two:.1f}: {one / two:.2f} times as fast",
+            f"{one:.1f} us per insert; two threads {two:.1f}: {one / two:.2f} times as fast",
         )
         for n_rows, one, two in zip(SIZES, micros[1], micros[2], strict=True)
     ]

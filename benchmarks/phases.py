@@ -1,4 +1,4 @@
-"""The tree phase alone: everything but the search, in microseconds a point."""
+"""The tree phase alone: everything but the search, in microseconds per point."""
 
 import time
 from typing import Any
@@ -11,14 +11,14 @@ from .imagenet import make_features
 
 
 def tree_phase(X: Any, **settings: Any) -> float:
-    """Microseconds a point spent outside the search, neighbours being found in advance."""
+    """Microseconds per point spent outside the search, neighbours being found in advance."""
     spent = 0.0
     insert_part = ClusterTree._insert_part
 
-    def timed(tree: ClusterTree, rows: Any, search: Any) -> None:
+    def timed(tree: ClusterTree, arrays: Any, part: Any) -> None:
         nonlocal spent
         start = time.perf_counter()
-        insert_part(tree, rows, search)
+        insert_part(tree, arrays, part)
         spent += time.perf_counter() - start
 
     with mock.patch.object(ClusterTree, "_insert_part", timed):
@@ -35,7 +35,7 @@ def run() -> list[Row]:
     ):
         build(X[:100], search="scan")
         micros = min(tree_phase(X) for _ in range(2))
-        rows.append(Row(f"{name}, {len(X):,} rows", f"{micros:.1f} us a point", f"<= {goal} us"))
+        rows.append(Row(f"{name}, {len(X):,} rows", f"{micros:.1f} us per point", f"<= {goal} us"))
     return rows + linkage_phases()
 
 

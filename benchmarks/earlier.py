@@ -1,0 +1,115 @@
+"""Time and memory beside those of an earlier version: `python -m benchmarks.earlier CHECKOUT`.
+
+CHECKOUT is a folder with another version of this project (`git worktree add`). Each job runs in a
+process of its own, in turns with the other version, several times; medians of ratios count.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+JOBS = {
+    "covtype, 60,000 rows, published, A*": (
+        "covtype", 60_000, {"linkage": "box", "search": "astar"}),
+    "covtype, 60,000 rows, average": ("covtype", 60_000, {"linkage": "average"}),
+    "aloi27, 50,000 rows, published": ("aloi27", 50_000, {"linkage": "box"}),
+    "letter, 20,000 rows, average": ("letter", 20_000, {"linkage": "average"}),
+    "clinc150, 15,000 rows, published": ("clinc150", 15_000, {"linkage": "box", "n_jobs": 2}),
+    "clinc150, 15,000 rows, average": ("clinc150", 15_000, {"linkage": "average", "n_jobs": 2}),
+    "omniglot, 10,000 rows, average": ("omniglot", 10_000, {"linkage": "average", "n_jobs": 2}),
+    "hist50k, 20,000 rows, ward": ("hist50k", 20_000, {"linkage": "ward"}),
+    "covtype, 60,000 rows, beam": (
+        "covtype", 60_000, {"linkage": "box", "search": "beam", "beam_width": 20}),
+    "aloi27, 50,000 rows, collapsed to 5,000": (
+        "aloi27", 50_000, {"linkage": "box", "max_leaves": 5_000}),
+    "digits, 1,797 rows, one by one": ("digits", 1_797, {"linkage": "average", "by": 1}),
+    "letter, 20,000 rows, batches of 100": ("letter", 20_000, {"linkage": "average", "by": 100}),
+    "letter, 20,000 rows, reading labels": ("letter", 20_000, {"linkage": "average", "cut": 26}),
+    "clinc150, nearest of 5,000 rows": ("clinc150", 15_000, {"linkage": "average", "ask": 5_000}),
+}  # fmt: skip
+
+WORKER = """
+import json, sys, time
+import numpy as np
+from perchtree import ClusterTree
+name, n_rows, settings = json.loads(sys.argv[1])
+by, cut, ask = (settings.pop(key, None) for key in ("by", "cut", "ask"))
+if name == "digits":
+    from sklearn.datasets import load_digits
+    X = load_digits().data.astype(np.float32)
+else:
+    with np.load(f"{sys.argv[2]}/{name}.npz") as file:
+        X = file["X"].astype(np.float32)
+X = X[np.random.default_rng(0).permutation(len(X))[:n_rows]]
+
+def work(X):
+    tree = ClusterTree(X.shape[1], **settings)
+    start = time.perf_counter()
+    for first in range(0, len(X), by or len(X)):
+        tree.insert(X[first : first + (by or len(X))])
+    if ask:
+        start = time.perf_counter()
+        tree.nearest(X[:ask], k=5)
+    if cut:
+        start = time.perf_counter()
+        tree.cut(cut)
+    return time.perf_counter() - start
+
+def resident(field):
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith(field))
+
+cut, ask = cut and 2, ask and 50
+work(X[:3000])
+cut, ask = json.loads(sys.argv[1])[2].get("cut"), json.loads(sys.argv[1])[2].get("ask")
+before = resident("VmRSS")
+print(json.dumps([min(work(X) for _ in range(2)), max(1, resident("VmHWM") - before)]))
+"""
+
+
+@click.command()
+@click.argument("checkout", type=click.Path(exists=True, file_okay=False))
+@click.option("--pairs", default=5, show_default=True, help="Runs of each version per job.")
+def main(checkout: str, pairs: int) -> None:
+    """Compare this version with the one in CHECKOUT."""
+    sources = [str(Path(checkout) / "src"), str(Path(__file__).parents[1] / "src")]
+    table = Table("job", "earlier, s", "now, s", "time", "memory")
+    all_times, all_sizes = [], []
+    for name, job in JOBS.items():
+        runs: list[list[tuple[float, float]]] = [[], []]
+        for _ in range(pairs):
+            for place, source in enumerate(sources):
+                runs[place].append(_run(source, job))
+        pairs_of_runs = list(zip(*runs, strict=True))
+        times = statistics.median(now[0] / then[0] for then, now in pairs_of_runs)
+        sizes = statistics.median(now[1] / then[1] for then, now in pairs_of_runs)
+        all_times.append(times)
+        all_sizes.append(sizes)
+        medians = [statistics.median(run[0] for run in of_version) for of_version in runs]
+        table.add_row(name, *(f"{m:.3f}" for m in medians), f"{times:.2f}", f"{sizes:.2f}")
+        print(f"{name}: time x {times:.2f}, memory x {sizes:.2f}", file=sys.stderr, flush=True)
+    mean, size = statistics.geometric_mean(all_times), statistics.geometric_mean(all_sizes)
+    table.add_row("geometric mean", "", "", f"{mean:.3f}", f"{size:.3f}")
+    Console().print(table)
+
+
+def _run(source: str, job: tuple[str, int, dict[str, object]]) -> tuple[float, float]:
+    data = os.environ.get("PERCHTREE_DATA", "")
+    output = subprocess.run(
+        [sys.executable, "-c", WORKER, json.dumps(job), data],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True,
+        env=os.environ | {"PYTHONPATH": source},
+    ).stdout  # fmt: skip
+    seconds, kilobytes = json.loads(output.splitlines()[-1])
+    return seconds, kilobytes
+
+
+if __name__ == "__main__":
+    main()
