@@ -66,10 +66,11 @@ def resident(field):
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) for line in status if line.startswith(field))
 
-cut, ask = cut and 2, ask and 50
-work(X[:3000])
-cut, ask = json.loads(sys.argv[1])[2].get("cut"), json.loads(sys.argv[1])[2].get("ask")
 before = resident("VmRSS")
+few = cut and 2, ask and 50
+(cut, ask), few = few, (cut, ask)
+work(X[:3000])
+cut, ask = few
 print(json.dumps([min(work(X) for _ in range(2)), max(1, resident("VmHWM") - before)]))
 """
 

@@ -132,25 +132,22 @@ class Storage:
         ids, points, boxes = self._state[[NEXT_ID, POINT_ROWS, BOX_ROWS]].tolist()
         most_points, most_boxes = _most_rows(int(self._state[MAX_LEAVES]))
         tree = self.shown or self.show()
-        lengths = {name: len(array) for name, array in tree._asdict().items()}
-        point_rows = _capacity(lengths["points"], points + n_more, most_points)
-        box_rows = _capacity(lengths["boxes"], boxes + n_more, most_boxes)
-        moment_rows = box_rows if has_moments(tree) else 0
-        wanted = {
-            "ids": (_capacity(lengths["ids"], ids + n_more, MAX_POINTS), ids),
-            "points": (point_rows, points),
-            "boxes": (box_rows, boxes),
-            "means": (moment_rows, boxes),
-            "moments": (moment_rows, boxes),
-            "nodes": (2 * max(point_rows, box_rows), 2 * max(points, boxes)),
-        }
-        fits = [rows <= lengths[name] for name, (rows, _) in wanted.items()]
-        if all(fits):
+        new_ids = _capacity(len(tree.ids), ids + n_more, MAX_POINTS)
+        new_points = _capacity(len(tree.points), points + n_more, most_points)
+        new_boxes = _capacity(len(tree.boxes), boxes + n_more, most_boxes)
+        new_moments = new_boxes if has_moments(tree) else 0
+        if (new_ids, new_points, new_boxes) == (len(tree.ids), len(tree.points), len(tree.boxes)):
             return
         del tree
         self.shown = None  # a map that is shown cannot be enlarged
-        for name, (rows, used) in wanted.items():
-            self._growing[name].grow(rows, used)
+        grow = self._growing
+        grow["ids"].grow(new_ids, ids)
+        grow["nodes"].grow(2 * max(new_points, new_boxes), 2 * max(points, boxes))
+        grow["means"].grow(new_moments, boxes)
+        grow["moments"].grow(new_moments, boxes)
+        # These tell whether there is room: should one of the others fail, it is tried again.
+        grow["points"].grow(new_points, points)
+        grow["boxes"].grow(new_boxes, boxes)
 
 
 def empty_tree(n_features: int, max_leaves: int | None, *, with_moments: bool = False) -> Tree:

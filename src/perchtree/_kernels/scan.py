@@ -6,7 +6,7 @@ import numpy as np
 
 from .distances import point_distance
 from .jit import entry_point, kernel
-from .order import offer_point
+from .order import offer_point, precedes
 from .schema import NONE, Doubles, Floats, Ints
 
 
@@ -74,6 +74,13 @@ class Tile(NamedTuple):
     ids: Ints
 
 
+@kernel
+def belongs(block: Block, row: int, last: int, distance: np.float32, point_id: int) -> bool:
+    """Whether a point is nearer than the last of a query's best, or as near with a smaller id."""
+    near = block.near[row, last]
+    return precedes(distance, distance, point_id, near, near, block.ids[row, last])
+
+
 @entry_point
 def scan_tile(
     block: Block, products: Floats, tile: Tile, squared_scale: float, diagonal: int
@@ -98,7 +105,7 @@ def scan_tile(
             if tile.halves[column] - products[row, column] <= bound and tile.ids[column] != NONE:
                 distance = point_distance(block.rows[row], tile.points[column])
                 computed += 1
-                if distance <= block.near[row, last]:
+                if belongs(block, row, last, distance, tile.ids[column]):
                     offer_point(block.near[row], block.ids[row], distance, tile.ids[column])
                     bound = threshold(block, row, squared_scale)
     return computed
@@ -109,5 +116,9 @@ def merge_answers(near: Floats, ids: Ints, more_near: Floats, more_ids: Ints) ->
     """Merge further neighbours of each row into its k best: all arrays are (rows, k)."""
     for row in range(near.shape[0]):
         for rank in range(more_ids.shape[1]):
-            if more_ids[row, rank] != NONE:
-                offer_point(near[row], ids[row], more_near[row, rank], more_ids[row, rank])
+            other, point_id = more_near[row, rank], more_ids[row, rank]
+            worst = near[row, near.shape[1] - 1]
+            if point_id != NONE and precedes(
+                other, other, point_id, worst, worst, ids[row, near.shape[1] - 1]
+            ):
+                offer_point(near[row], ids[row], other, point_id)

@@ -92,7 +92,7 @@ def _scan_tiles(
     """Compare a block with tile after tile; if `start` is given, query i only with points
     before `start` + i. Returns the number of distances computed directly.
 
-    The newest points come first: in data that arrives in some order, they are the nearest, and
+    The newest points come first: in data that arrives in some order they are the nearest, and
     bounds are tight at once. (Sorted numbers took seven times as long from the other end.)
     """
     centred = np.empty((TILE_COLUMNS, block.rows.shape[1]), np.float32)
