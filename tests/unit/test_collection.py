@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gapped import skip_ids
+from gapped import late_ids, skip_ids
 from perchtree import ClusterTree, Collection, FileInUseError, Perch
-from perchtree.collection import collection as module
 from perchtree.collection.records import Records
 from perchtree.files.container import Reader, Section, write
 from perchtree.files.contents import Contents
@@ -48,19 +47,11 @@ def known(collection):
     }
 
 
-class LateTree(ClusterTree):
-    """The ids of its points begin with 4."""
-
-    def __init__(self, n_features, **settings):
-        super().__init__(n_features, **settings)
-        skip_ids(self, 4)
-
-
 @pytest.fixture
 def gapped():
     """A collection whose records have the ids 4 to 13 and 16 to 29."""
     collection = Collection()
-    with mock.patch.object(module, "ClusterTree", LateTree):
+    with late_ids(4):
         collection.add(**part(0, 10))
     skip_ids(collection.tree, 2)
     collection.add(**part(10, 24))
@@ -256,7 +247,7 @@ def test_gaps_between_ids(gapped, tmp_path):
 
 def test_ids_without_points_are_no_keys(gapped):
     bare = Collection()
-    with mock.patch.object(module, "ClusterTree", LateTree):
+    with late_ids(4):
         bare.add(X)
     assert bare.keys.tolist() == list(range(4, 28))
     for collection, wrong in ((bare, 2), (gapped, "k99"), (gapped, None)):
