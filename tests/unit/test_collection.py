@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 
 from gapped import late_ids, skip_ids
+from in_threads import join, start
 from perchtree import ClusterTree, Collection, FileInUseError, Perch
+from perchtree.collection import collection as module
 from perchtree.collection.records import Records
 from perchtree.files.container import Reader, Section, write
 from perchtree.files.contents import Contents
@@ -226,6 +228,24 @@ def test_files(tmp_path):
         assert opened.texts == [*TEXTS, None]
     assert known(pickle.loads(pickle.dumps(collection))) == known(collection)
     assert ClusterTree.load(path).n_points == 24
+
+
+def test_a_file_has_one_state_of_the_tree(tmp_path):
+    """While it is written, others can read the tree, but have to wait before they change it."""
+    collection, path = made(), tmp_path / "records.perch"
+    before, save_tree, writers = known(collection), module.save_tree, []
+
+    def save_slowly(*arguments):
+        writers.extend(start(lambda: collection.tree.insert([[40.0, 40.0]])))
+        writers[0].join(0.2)
+        join(start(lambda: collection.nearest(X)))
+        save_tree(*arguments)
+
+    with mock.patch.object(module, "save_tree", save_slowly):
+        collection.save(path)
+    join(writers)
+    assert known(Collection.open(path)) == before
+    assert len(collection) == 25
 
 
 def test_gaps_between_ids(gapped, tmp_path):

@@ -74,29 +74,30 @@ def test_readers_see_a_tree_that_grows(settings):
 
 def test_readers_see_records_that_arrive():
     collection, keys = Collection(search="astar"), [f"k{i}" for i in range(96)]
-    looked = []
+    looked, writer = [], threading.current_thread()
 
     def tree_of():
-        looked.append(collection.keys.tolist())
+        if threading.current_thread() is not writer:
+            looked.append(collection.keys.tolist())
         return collection.tree
 
     seen = inserted_while_read(lambda: collection.add(X, keys=keys), tree_of)
-    assert seen == list(range(8, 97, 8))
     assert all(there == keys[: len(there)] for there in looked)
-    assert len({len(there) for there in looked}) > 3
+    # The reader's turns are spent on keys or on the tree.
+    assert {len(there) for there in looked} | set(seen) == set(range(8, 97, 8))
 
 
 def test_labels_can_be_read_while_points_are_added():
     model = Perch(n_clusters=2, search="astar").fit(X[:10])
-    looked = set()
+    looked, writer = set(), threading.current_thread()
 
     def tree_of():
-        looked.add(len(model.all_labels_))
+        if threading.current_thread() is not writer:
+            looked.add(len(model.all_labels_))
         return model.tree_
 
     seen = inserted_while_read(lambda: model.partial_fit(X[10:]), tree_of)
-    assert seen == [*range(18, 91, 8), 96]
-    assert looked >= set(range(18, 91, 8))
+    assert looked | set(seen) == {*range(18, 91, 8), 96}
     assert len(model.labels_) == 86
 
 

@@ -9,7 +9,24 @@ from numba.core import config
 from batching import small_batches
 from gapped import insert_with_gaps
 from perchtree import ClusterTree, _arrays
-from perchtree._kernels.schema import BY_ID, LEAF, NODE, NONE, WORK
+from perchtree._kernels.schema import (
+    BOX_ROWS,
+    BY_ID,
+    FIRST,
+    FREE_POINT,
+    LAST,
+    LEAF,
+    LEFT,
+    NODE,
+    NODE_COLUMNS,
+    NONE,
+    PARENT,
+    POINT_ROWS,
+    RIGHT,
+    ROOT,
+    SIZE,
+    WORK,
+)
 from perchtree.search.interface import Search
 from perchtree.search.making import make_search
 from perchtree.settings import Settings
@@ -138,20 +155,6 @@ def test_rows_that_are_not_in_the_order_of_ids(search):
 
 def shuffle_points(tree):
     """The same tree with its leaves in other rows of `points`, of which every third is free."""
-    from perchtree._kernels.schema import (
-        BOX_ROWS,
-        FIRST,
-        FREE_POINT,
-        LAST,
-        LEFT,
-        NODE_COLUMNS,
-        PARENT,
-        POINT_ROWS,
-        RIGHT,
-        ROOT,
-        SIZE,
-    )
-
     tree = _arrays.copied(tree)
     n_old = int(tree.state[POINT_ROWS])
     n_new = n_old + n_old // 2
