@@ -1,9 +1,13 @@
 """Trees whose ids have gaps, as after points were removed."""
 
+import contextlib
+from unittest import mock
+
 import numpy as np
 
 from perchtree import ClusterTree
 from perchtree._kernels.schema import CHANGES, NEXT_ID, NONE
+from perchtree.collection import collection
 
 
 def skip_ids(tree, n_ids):
@@ -26,6 +30,19 @@ def insert_with_gaps(tree, X, gaps, batch_rows):
         skip_ids(tree, gaps[number % len(gaps)])
         ids.append(tree.insert(X[start : start + batch_rows]))
     return np.concatenate(ids)
+
+
+@contextlib.contextmanager
+def late_ids(first_id):
+    """Collections that are begun in this context begin with this id."""
+
+    def begin(n_features, **settings):
+        tree = ClusterTree(n_features, **settings)
+        skip_ids(tree, first_id)
+        return tree
+
+    with mock.patch.object(collection, "ClusterTree", begin):
+        yield
 
 
 class GappedTree(ClusterTree):

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gapped import skip_ids
+from gapped import late_ids, skip_ids
+from in_threads import join, start
 from perchtree import ClusterTree, Collection, FileInUseError, Perch
 from perchtree.collection import collection as module
 from perchtree.collection.records import Records
@@ -48,19 +49,11 @@ def known(collection):
     }
 
 
-class LateTree(ClusterTree):
-    """The ids of its points begin with 4."""
-
-    def __init__(self, n_features, **settings):
-        super().__init__(n_features, **settings)
-        skip_ids(self, 4)
-
-
 @pytest.fixture
 def gapped():
     """A collection whose records have the ids 4 to 13 and 16 to 29."""
     collection = Collection()
-    with mock.patch.object(module, "ClusterTree", LateTree):
+    with late_ids(4):
         collection.add(**part(0, 10))
     skip_ids(collection.tree, 2)
     collection.add(**part(10, 24))
@@ -237,6 +230,24 @@ def test_files(tmp_path):
     assert ClusterTree.load(path).n_points == 24
 
 
+def test_a_file_has_one_state_of_the_tree(tmp_path):
+    """While it is written, others can read the tree, but have to wait before they change it."""
+    collection, path = made(), tmp_path / "records.perch"
+    before, save_tree, writers = known(collection), module.save_tree, []
+
+    def save_slowly(*arguments):
+        writers.extend(start(lambda: collection.tree.insert([[40.0, 40.0]])))
+        writers[0].join(0.2)
+        join(start(lambda: collection.nearest(X)))
+        save_tree(*arguments)
+
+    with mock.patch.object(module, "save_tree", save_slowly):
+        collection.save(path)
+    join(writers)
+    assert known(Collection.open(path)) == before
+    assert len(collection) == 25
+
+
 def test_gaps_between_ids(gapped, tmp_path):
     dense = made()
     assert gapped.keys.tolist() == KEYS
@@ -256,7 +267,7 @@ def test_gaps_between_ids(gapped, tmp_path):
 
 def test_ids_without_points_are_no_keys(gapped):
     bare = Collection()
-    with mock.patch.object(module, "ClusterTree", LateTree):
+    with late_ids(4):
         bare.add(X)
     assert bare.keys.tolist() == list(range(4, 28))
     for collection, wrong in ((bare, 2), (gapped, "k99"), (gapped, None)):

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -17,12 +18,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numba.core import config
 
+from in_threads import join, start
 from perchtree import ClusterTree, Collection, CorruptFileError, Event, Perch, check_file
 from perchtree._kernels.schema import FREE_BOX, FREE_POINT, MAX_LEAVES, N_LEAVES, ROOT, STATE
 from perchtree.files.container import Section, write
 from perchtree.files.contents import Contents
 from perchtree.files.trees import load_tree, save_tree
 from perchtree.settings import Settings
+from perchtree.tracking import Tracker
 from strategies import grids
 
 FROZEN = Path(__file__).parent.parent / "files"
@@ -219,8 +222,8 @@ def test_saving_while_another_thread_adds(tmp_path):
     path = tmp_path / "model.perch"
 
     def add():
-        for start in range(50, len(X), 10):
-            model.partial_fit(X[start : start + 10], keys=range(start, min(start + 10, len(X))))
+        for first in range(50, len(X), 10):
+            model.partial_fit(X[first : first + 10], keys=range(first, min(first + 10, len(X))))
 
     thread = threading.Thread(target=add)
     thread.start()
@@ -230,6 +233,26 @@ def test_saving_while_another_thread_adds(tmp_path):
         loaded = Perch.load(path)
         assert len(loaded.keys_) == loaded.tree_.n_points
     thread.join()
+
+
+def test_saving_while_another_thread_reads_labels(tmp_path):
+    """Reading gives ids to new clusters: labels in a file are those that its tracker knows."""
+    model = Perch(distance_threshold=5.0).fit([[0.0, 0.0], [1.0, 0.0]])
+    assert model.labels_.tolist() == [0, 0]
+    model.partial_fit([[50.0, 0.0]])
+    stored, readers = Tracker.stored, []
+
+    def stored_slowly(tracker):
+        meta = stored(tracker)
+        readers.extend(start(lambda: model.labels_))
+        readers[0].join(0.2)  # it has to wait
+        return meta
+
+    with mock.patch.object(Tracker, "stored", stored_slowly):
+        model.save(tmp_path / "model.perch")
+    join(readers)
+    loaded = Perch.load(tmp_path / "model.perch")
+    assert loaded.all_labels_.tolist() == model.all_labels_.tolist() == [0, 0, 1]
 
 
 def test_very_many_names_and_events(tmp_path):

@@ -31,6 +31,15 @@ def test_columns_by_id():
     assert records.keys(ids.reshape(3, 1)).tolist() == [["c"], ["a"], ["b"]]
 
 
+@pytest.mark.parametrize("ids", [[1, 0, 2], [0, 0, 2], [2, 2, 2], [0, 1, 2], [[0], [0], [2]]])
+def test_as_many_ids_as_records(ids):
+    """As in a question about as many neighbours as there are records, in any order."""
+    records = kept((0, {"keys": ["a", "b", "c"], "texts": ["A", "B", "C"]}))
+    ids = np.array(ids)
+    assert records.keys(ids).tolist() == np.array(["a", "b", "c"])[ids].tolist()
+    assert records.column("texts", ids.ravel()) == np.array(["A", "B", "C"])[ids.ravel()].tolist()
+
+
 def test_ids_of_keys():
     records = kept((0, {"keys": ["a", "b"]}), (5, {"keys": ["c"]}))
     assert records.ids_of(["c", "a", "c"]).tolist() == [5, 0, 5]

@@ -23,7 +23,7 @@ COUNTED = [name for name in RULES if name not in NAMED]
 UNUSUAL = [
     {"linkage": "box", "masking": "interval", "balance": "ratio"},
     {"linkage": "box", "masking": None, "balance": None},
-    {"linkage": "ward", "graft": 0, "search": "beam", "beam_width": 7},
+    {"linkage": "ward", "graft": 3, "search": "beam", "beam_width": 7, "max_leaves": 9},
     {"max_leaves": 9, "metric": "cosine", "n_jobs": -1},
 ]
 

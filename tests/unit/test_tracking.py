@@ -1,5 +1,7 @@
 """Ids by overlap, and the events between two clusterings."""
 
+import json
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -60,3 +62,48 @@ def test_ids_are_a_renumbering(data):
         used |= now
         told = {i for event in tracker.events for i in event.before}
         assert before - now <= told
+
+
+@given(st.data())
+def test_only_the_order_of_points_matters(data):
+    """With gaps between the ids of points, clusters get the same ids and events are the same."""
+    dense, gapped, n_points = Tracker(), Tracker(), 0
+    ids = np.cumsum(data.draw(st.lists(st.integers(1, 5), min_size=24, max_size=24)))
+    for _ in range(3):
+        n_points += data.draw(st.integers(1, 8))
+        raw = data.draw(st.lists(st.integers(0, 4), min_size=n_points, max_size=n_points))
+        clusters = np.unique(raw, return_inverse=True)[1]
+        expected = dense.number(np.arange(n_points), clusters)
+        assert gapped.number(ids[:n_points], clusters).tolist() == expected.tolist()
+    assert gapped.events == dense.events
+
+
+@given(st.data())
+def test_points_that_are_gone_are_nobody_s(data):
+    """Clusters keep their ids by the points that are still there."""
+    tracker = Tracker()
+    clusters = np.array(data.draw(st.lists(st.integers(0, 3), min_size=2, max_size=20)))
+    clusters = np.unique(clusters, return_inverse=True)[1]
+    stay = np.array(data.draw(st.lists(st.booleans(), min_size=len(clusters),
+                                       max_size=len(clusters))))  # fmt: skip
+    stay[0] = True
+    before = tracker.number(np.arange(len(clusters)), clusters)
+    left = np.unique(clusters[stay], return_inverse=True)[1]
+    labels = tracker.number(np.flatnonzero(stay), left)
+    assert labels.tolist() == before[stay].tolist()
+    gone = set(before.tolist()) - set(labels.tolist())
+    assert {event.before for event in tracker.events} == {(label,) for label in gone}
+    assert {event.kind for event in tracker.events} <= {"end"}
+
+
+@given(st.data())
+def test_a_stored_tracker_goes_on(data):
+    tracker = Tracker()
+    for n_points in (5, 9):
+        raw = data.draw(st.lists(st.integers(0, 3), min_size=n_points, max_size=n_points))
+        tracker.number(2 * np.arange(n_points) + 3, np.unique(raw, return_inverse=True)[1])
+    twin = Tracker.restored(json.loads(json.dumps(tracker.stored())), tracker.columns())
+    clusters = np.arange(12) % 4
+    points = 2 * np.arange(12) + 3
+    assert twin.number(points, clusters).tolist() == tracker.number(points, clusters).tolist()
+    assert twin.events == tracker.events

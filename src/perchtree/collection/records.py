@@ -91,7 +91,7 @@ class Records:
 
     def _values(self, name: str, ids: NDArray[np.int64]) -> list[Any]:
         values = self._columns.get(name, [])
-        if len(ids) == len(values) and len(ids) and ids[-1] == len(ids) - 1:
+        if np.array_equal(ids, np.arange(len(values))):
             return list(values)
         return [values[i] if i < len(values) else None for i in ids.tolist()]
 
