@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._kernels.numbering import node_rows
 from ._kernels.schema import (
     BOX_ROWS,
     FREE_BOX,
@@ -142,7 +143,7 @@ class Storage:
         self.shown = None  # a map that is shown cannot be enlarged
         grow = self._growing
         grow["ids"].grow(new_ids, ids)
-        grow["nodes"].grow(2 * max(new_points, new_boxes), 2 * max(points, boxes))
+        grow["nodes"].grow(node_rows(new_points, new_boxes), node_rows(points, boxes))
         grow["means"].grow(new_moments, boxes)
         grow["moments"].grow(new_moments, boxes)
         # These tell whether there is room: should one of the others fail, it is tried again.
@@ -168,7 +169,7 @@ def empty_tree(n_features: int, max_leaves: int | None, *, with_moments: bool = 
 def used_rows(tree: Tree) -> Iterator[tuple[str, NDArray[Any]]]:
     """The arrays by name, not copied, without their spare capacity."""
     ids, points, boxes = tree.state[[NEXT_ID, POINT_ROWS, BOX_ROWS]].tolist()
-    lengths = {"nodes": 2 * max(points, boxes), "points": points, "ids": ids, "state": None}
+    lengths = {"nodes": node_rows(points, boxes), "points": points, "ids": ids, "state": None}
     for name, array in tree._asdict().items():
         yield name, array[: lengths.get(name, boxes)]
 
@@ -192,7 +193,7 @@ def estimate_bytes(tree: Tree, n_points: int) -> int:
     of_box = 2 * of_point
     if has_moments(tree):
         of_box += 8 * (n_features + MOMENTS)
-    of_nodes = 2 * max(points, boxes) * 4 * NODE_COLUMNS
+    of_nodes = node_rows(points, boxes) * 4 * NODE_COLUMNS
     return int(points * of_point + boxes * of_box + of_nodes + n_points * 4 * ID_COLUMNS)
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from .distances import INFINITY, max_to_box
 from .jit import kernel
 from .order import precedes
-from .schema import BY_ID, FAR, FIRST, NEAR, NODE, NONE, Floats, Found, Tree
+from .schema import BY_ID, FAR, FIRST, NEAR, NODE, NONE, Floats, Found, Ints, Tree
 from .walk import is_point
 
 _ROUNDING = np.float32(4 * np.finfo(np.float32).eps)
@@ -61,3 +61,13 @@ def offer_leaf(tree: Tree, found: Found, x: Floats, leaf: int, near: np.float32)
     found.distances[rank, FAR] = far
     found.leaves[rank, BY_ID] = first
     found.leaves[rank, NODE] = leaf
+
+
+@kernel
+def copy_answer(
+    distances: Floats, leaves: Ints, row: int, to_distances: Floats, to_leaves: Ints, to_row: int
+) -> None:
+    to_distances[to_row, NEAR] = distances[row, NEAR]
+    to_distances[to_row, FAR] = distances[row, FAR]
+    to_leaves[to_row, BY_ID] = leaves[row, BY_ID]
+    to_leaves[to_row, NODE] = leaves[row, NODE]

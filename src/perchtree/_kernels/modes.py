@@ -10,8 +10,8 @@ from . import (
     insert,
     interchange,
     linkages,
-    prepared,
     rotate,
+    rows,
     rules,
 )
 from .jit import entry_point, kernel, specialise
@@ -134,7 +134,7 @@ def linkage_kernels(by: Rules, collapsing: bool) -> tuple[Any, Any, Grafts]:
 @functools.cache
 def rows_kernel(search: Search) -> Callable[[Tree, AStar, Floats, Floats, Ints], None]:
     """Search for many rows in the tree as it stands."""
-    return entry_point(specialise(prepared.search_rows, search=search))
+    return entry_point(specialise(rows.search_rows, search=search))
 
 
 @functools.cache

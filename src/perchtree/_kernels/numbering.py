@@ -24,3 +24,8 @@ def point_node(row: Any) -> Any:
 def box_node(row: Any) -> Any:
     """The node that has a row of `boxes`."""
     return 2 * row + 1
+
+
+def node_rows(point_rows: int, box_rows: int) -> int:
+    """How many rows `nodes` needs for so many rows of `points` and `boxes`."""
+    return 2 * max(point_rows, box_rows)

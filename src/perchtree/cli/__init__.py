@@ -6,13 +6,13 @@ from typing import Any
 import click
 
 from .asking import cut, info, predict, score
-from .demonstrating import demo
+from .demo import demo
 from .growing import add, fit, refine
 from .running import describe, inert_usage_errors, say
 from .showing import check, export, plot
 
 
-class Perch(click.Group):
+class Commands(click.Group):
     """Commands are listed in the order in which one needs them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -35,7 +35,7 @@ class Perch(click.Group):
 
 
 @click.group(
-    cls=Perch,
+    cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(package_name="perchtree", prog_name="perch")

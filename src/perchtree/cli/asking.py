@@ -324,8 +324,8 @@ def info(tree: str, as_json: bool) -> None:
     """Say what is in TREE."""
     from pathlib import Path
 
-    from .modes import mode_name
     from .opening import open_collection
+    from .presets import mode_name
 
     collection = open_collection(tree)
     grown, settings, names = collection.tree, collection.settings, collection.feature_names

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .modes import MODES, parameters
 from .options import (
     FORCE,
     GROWING,
@@ -19,6 +18,7 @@ from .options import (
     TREE,
     Reading,
 )
+from .presets import MODES, parameters
 from .running import Command, count, say
 
 if TYPE_CHECKING:

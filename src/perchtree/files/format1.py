@@ -90,7 +90,7 @@ def _erase_unused(tree: Tree) -> None:
         (point_node, POINT_ROWS, (tree.points,)),
         (box_node, BOX_ROWS, (tree.boxes, tree.means, tree.moments)),
     ):
-        of_kind = kind(np.arange(len(nodes) // 2))
+        of_kind = kind(np.arange(int(row_of(len(nodes)))))
         used = of_kind[: int(tree.state[rows])]
         nodes[of_kind[int(tree.state[rows]) :]] = 0
         free = row_of(used[nodes[used, SIZE] == 0])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays import used_rows
+from .._kernels.numbering import node_rows
 from .._kernels.schema import (
     BOX_ROWS,
     ID_COLUMNS,
@@ -116,7 +117,7 @@ def _check_shapes(stored: StoredTree) -> None:
     if d < 1 or tree.state[MAX_LEAVES] != (settings.max_leaves or NONE):
         raise ValueError("its settings do not fit its tree")
     expected = {
-        "nodes": ((2 * max(points, boxes), NODE_COLUMNS), np.int32),
+        "nodes": ((node_rows(points, boxes), NODE_COLUMNS), np.int32),
         "points": ((points, d), np.float32),
         "boxes": ((boxes, 2, d), np.float32),
         "means": ((boxes, d) if settings.has_linkage else (0, 0), np.float64),

@@ -7,7 +7,7 @@ import numpy as np
 from .. import _arrays
 from .._kernels.astar import astar
 from .._kernels.boxscan import scan_leaves
-from .._kernels.prepared import record_leaves, revise
+from .._kernels.revised import record_leaves, revise
 from .._kernels.schema import N_LEAVES, AStar, Counts, Revised, Tree
 from .ahead import first_row, search_tree
 from .costs import leaf_cost, prefers_scan

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .. import _arrays
-from .._kernels.prepared import probe_rows
+from .._kernels.rows import probe_rows
 from .._kernels.schema import DISTANCES, N_LEAVES, Counts, Tree
 from .interface import Rows
 
