@@ -147,19 +147,19 @@ def test_capacity():
     """The first call gets what it asks for; then lengths at least double, up to the bound."""
     storage = Storage(empty_tree(2, None))
     storage.make_room(10)
-    assert len(storage.tree.points) == len(storage.tree.ids) == 10
-    assert len(storage.tree.nodes) == 20
-    assert len(storage.tree.means) == len(storage.tree.moments) == 0
+    assert len(storage.show().points) == len(storage.show().ids) == 10
+    assert len(storage.show().nodes) == 20
+    assert len(storage.show().means) == len(storage.show().moments) == 0
     storage.make_room(10)
-    assert len(storage.tree.points) == 10  # nothing was used yet
+    assert len(storage.show().points) == 10  # nothing was used yet
     storage.make_room(11)
-    assert len(storage.tree.points) == 20
+    assert len(storage.show().points) == 20
     bounded = Storage(empty_tree(2, 5, with_moments=True))
     bounded.make_room(1_000)
-    assert len(bounded.tree.points) == 6
-    assert len(bounded.tree.boxes) == len(bounded.tree.means) == 11
-    assert len(bounded.tree.nodes) == 22
-    assert len(bounded.tree.ids) == 1_000
+    assert len(bounded.show().points) == 6
+    assert len(bounded.show().boxes) == len(bounded.show().means) == 11
+    assert len(bounded.show().nodes) == 22
+    assert len(bounded.show().ids) == 1_000
 
 
 def test_copies_are_independent_and_have_no_spare_rows():

@@ -157,9 +157,9 @@ def test_after_an_interruption_the_rest_can_be_added(before, error, inserted):
         collection.add(**part(0, before))
     insert_part = ClusterTree._insert_part
 
-    def interrupted(tree, rows):
+    def interrupted(tree, arrays, rows):
         if inserted:
-            insert_part(tree, rows._replace(rows=rows.rows[:inserted]))
+            insert_part(tree, arrays, rows._replace(rows=rows.rows[:inserted]))
         raise error
 
     with (

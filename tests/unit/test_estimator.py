@@ -335,8 +335,8 @@ def test_keys_after_an_interruption(blobs, monkeypatch):
 
     insert_part = ClusterTree._insert_part
 
-    def interrupted(tree, part):
-        insert_part(tree, part._replace(rows=part.rows[:5]))
+    def interrupted(tree, arrays, part):
+        insert_part(tree, arrays, part._replace(rows=part.rows[:5]))
         raise KeyboardInterrupt
 
     monkeypatch.setattr(ClusterTree, "_insert_part", interrupted)

@@ -342,9 +342,9 @@ def test_a_table_made_during_an_insert_is_not_kept():
     tree, X = random_tree(30)
     insert_part = ClusterTree._insert_part
 
-    def look_in_between(self, part):
+    def look_in_between(self, arrays, part):
         assert len(self.children) == self.n_points - 1
-        insert_part(self, part)
+        insert_part(self, arrays, part)
 
     with mock.patch.object(ClusterTree, "_insert_part", look_in_between):
         tree.insert(X + 1)
