@@ -81,8 +81,7 @@ class Growing:
             return
         larger_map = _anonymous(n_bytes)
         self._view(larger_map, rows)[:used] = old[:used]
-        self._array = None
-        self._map, self._rows = larger_map, rows
+        self._map, self._rows, self._array = larger_map, rows, None
 
     @property
     def _row_bytes(self) -> int:
@@ -112,14 +111,18 @@ class Storage:
         self._growing = {
             name: Growing(array) for name, array in tree._asdict().items() if name != "state"
         }
-        self._state = tree.state
+        self.state = tree.state
+        """It is never replaced, so it can be read at any time."""
         self._tree: Tree | None = None
 
     @property
     def tree(self) -> Tree:
+        """All arrays. Ask for them only while nothing lets them grow: what was asked for before
+        and arrives after would be taken for the arrays as they are.
+        """
         if self._tree is None:
             arrays = {name: growing.array for name, growing in self._growing.items()}
-            self._tree = Tree(**arrays, state=self._state)
+            self._tree = Tree(**arrays, state=self.state)
         return self._tree
 
     def make_room(self, n_more: int) -> None:
@@ -129,8 +132,8 @@ class Storage:
         many small inserts cost linear time. Memory that is not used yet is not resident. Wherever
         this is interrupted, every array holds what it held.
         """
-        ids, points, boxes = self._state[[NEXT_ID, POINT_ROWS, BOX_ROWS]].tolist()
-        most_points, most_boxes = _most_rows(int(self._state[MAX_LEAVES]))
+        ids, points, boxes = self.state[[NEXT_ID, POINT_ROWS, BOX_ROWS]].tolist()
+        most_points, most_boxes = _most_rows(int(self.state[MAX_LEAVES]))
         lengths = {name: len(array) for name, array in self.tree._asdict().items()}
         point_rows = _capacity(lengths["points"], points + n_more, most_points)
         box_rows = _capacity(lengths["boxes"], boxes + n_more, most_boxes)
