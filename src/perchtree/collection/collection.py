@@ -1,13 +1,14 @@
 """Collection: records, the tree that they are in, and the file that both are kept in."""
 
 import contextlib
-import threading
+import copy
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._locks import make_locks
 from .._validate import as_rows
 from ..errors import CorruptFileError
 from ..files.contents import Contents
@@ -58,7 +59,9 @@ class Collection:
         self._start()
 
     def _start(self) -> None:
-        self._writing = threading.RLock()
+        self._locks = make_locks()
+        if self._tree is not None:
+            self._tree.use_locks(self._locks)
         self._locked: Path | None = None
         self._held = contextlib.ExitStack()
 
@@ -99,23 +102,27 @@ class Collection:
         """
         if X is None:
             raise ValueError("records need vectors: give X, one row per record")
-        with self._writing:
+        with self._locks.writing:
             tree = self._tree
             n_features = None if tree is None else tree.n_features
             rows = as_rows(X, n_features, cosine=self.settings.metric == "cosine")
             if tree is None:
                 tree = ClusterTree(rows.shape[1], **self.settings.as_dict())
+                tree.use_locks(self._locks)
             first = tree.next_id
+            self.records.drop_from(first)
             columns = self.records.checked(
                 tree.n_points, len(rows), keys=keys, texts=texts, classes=classes
             )
-            self.records.stage(first, len(rows), columns)
-            self._tree = tree  # readers see what is in, while the rest follows
             try:
+                self.records.stage(first, len(rows), columns)
+                self._tree = tree  # readers see what is in, while the rest follows
                 return tree.insert_checked(rows, verbose=verbose)
-            finally:
+            except BaseException:
                 if tree.n_points == 0:
                     self._tree = None
+                self.records.drop_from(tree.next_id)
+                raise
 
     # Asking
 
@@ -220,6 +227,7 @@ class Collection:
         stored, others = load_tree(path, mmap=mmap)
         self.settings = stored.settings
         tree = ClusterTree.from_stored(stored)
+        tree.use_locks(self._locks)
         self._tree = tree if tree.n_points else None
         contents = others.pop(_SECTION, Contents({}, {}))
         self.sections = others
@@ -254,8 +262,8 @@ class Collection:
         It is written aside and put in place when whole: a crash or a full disk leaves the old
         file as it was.
         """
-        with self._writing, contextlib.ExitStack() as stack:
-            tree = self.tree
+        tree = self.tree
+        with tree.stored() as stored, contextlib.ExitStack() as stack:
             if self._locked != _real(path):
                 stack.enter_context(lock_for_writing(Path(path)))
             columns = {
@@ -266,7 +274,7 @@ class Collection:
             if self.feature_names is not None:
                 columns["feature_names"] = self.feature_names
             contents = {_SECTION: Contents(self.notes, columns)} if columns or self.notes else {}
-            save_tree(path, tree.stored(), self.sections | contents)
+            save_tree(path, stored, self.sections | contents)
 
     def hold(self, path: str | Path) -> None:
         """Keep other processes from changing a file until `close`."""
@@ -288,15 +296,34 @@ class Collection:
     # The object itself
 
     def __getstate__(self) -> dict[str, Any]:
-        with self._writing:
-            state = vars(self).copy()
-        for name in ("_writing", "_locked", "_held"):
+        with contextlib.nullcontext() if self._tree is None else self._tree.stored():
+            state = vars(self) | {
+                "records": self.records.copy(),
+                "_tree": None if self._tree is None else self._tree.__getstate__(),
+                "notes": copy.deepcopy(self.notes),
+                "sections": dict(self.sections),
+            }
+        for name in ("_locks", "_locked", "_held"):
             del state[name]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
+        if self._tree is not None:
+            self._tree = ClusterTree.__new__(ClusterTree)
+            self._tree.__setstate__(state["_tree"])
         self._start()
+
+    def copy(self) -> Self:
+        """An independent copy, which holds no file."""
+        twin = type(self).__new__(type(self))
+        twin.__setstate__(self.__getstate__())
+        return twin
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.copy()
 
     def __repr__(self) -> str:
         settings = ", ".join(f"{n}={value!r}" for n, value in self.settings.unusual().items())

@@ -18,7 +18,6 @@ class Records:
 
     def __init__(self) -> None:
         self._columns: dict[str, list[Any]] = {}
-        self._n_ids = 0
         self._id_of: dict[Key, int] = {}
         """Made when it is needed, for the first ids up to some place."""
 
@@ -32,6 +31,15 @@ class Records:
         return type(keys[0]) if keys else None
 
     # Adding
+
+    def drop_from(self, first_id: int) -> None:
+        """Forget what was staged from an id on, for points that an interrupted insert left out."""
+        for key in reversed(self._columns.get("keys", [])[first_id:]):
+            self._id_of.pop(key, None)
+        if first_id == 0:
+            self._columns = {}
+        for column in self._columns.values():
+            del column[first_id:]
 
     def checked(self, n_points: int, n_rows: int, **given: Any) -> dict[str, list[Any]]:
         """Columns for so many new rows; ValueError if one cannot be used. Nothing is added yet."""
@@ -67,19 +75,17 @@ class Records:
                 seen.add(key)
 
     def stage(self, first_id: int, n_rows: int, columns: dict[str, list[Any]]) -> None:
-        """Keep columns of points that are about to be inserted, from `first_id` on.
-
-        What was staged for ids that no point has got, because an insert was interrupted, is
-        dropped first.
-        """
-        for key in self._columns.get("keys", [])[first_id:]:
-            self._id_of.pop(key, None)
+        """Keep columns of points that are about to be inserted, from `first_id` on."""
         for name in {*self._columns, *columns}:
             column = self._columns.setdefault(name, [])
-            del column[first_id:]
             column += [None] * (first_id - len(column))
             column += columns.get(name, [None] * n_rows)
-        self._n_ids = first_id + n_rows
+
+    def copy(self) -> "Records":
+        """An independent copy."""
+        twin = Records()
+        twin._columns = {name: list(column) for name, column in self._columns.items()}
+        return twin
 
     # Asking
 
