@@ -82,8 +82,7 @@ class Growing:
             return
         larger_map = _anonymous(n_bytes)
         self._view(larger_map, rows)[:used] = old[:used]
-        self._array = None
-        self._map, self._rows = larger_map, rows
+        self._map, self._rows, self._array = larger_map, rows, None
 
     @property
     def _row_bytes(self) -> int:
@@ -113,14 +112,19 @@ class Storage:
         self._growing = {
             name: Growing(array) for name, array in tree._asdict().items() if name != "state"
         }
-        self._state = tree.state
+        self.state = tree.state
+        """It is never replaced, so it can be read at any time."""
         self.shown: Tree | None = tree
         """What `show` made last; None while arrays grow."""
 
     def show(self) -> Tree:
-        """The arrays as kernels take them, with spare capacity."""
+        """The arrays as kernels take them, with spare capacity.
+
+        Ask for them only while nothing lets them grow: what was asked for before and arrives
+        after would be taken for the arrays as they are.
+        """
         arrays = {name: growing.array for name, growing in self._growing.items()}
-        self.shown = Tree(**arrays, state=self._state)
+        self.shown = Tree(**arrays, state=self.state)
         return self.shown
 
     def make_room(self, n_more: int) -> None:
@@ -130,8 +134,8 @@ class Storage:
         many small inserts cost linear time. Memory that is not used yet is not resident. Wherever
         this is interrupted, every array holds what it held.
         """
-        ids, points, boxes = self._state[[NEXT_ID, POINT_ROWS, BOX_ROWS]].tolist()
-        most_points, most_boxes = _most_rows(int(self._state[MAX_LEAVES]))
+        ids, points, boxes = self.state[[NEXT_ID, POINT_ROWS, BOX_ROWS]].tolist()
+        most_points, most_boxes = _most_rows(int(self.state[MAX_LEAVES]))
         tree = self.shown or self.show()
         new_ids = _capacity(len(tree.ids), ids + n_more, MAX_POINTS)
         new_points = _capacity(len(tree.points), points + n_more, most_points)

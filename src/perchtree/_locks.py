@@ -1,38 +1,65 @@
-"""A lock that is handed over in the order in which threads ask for it."""
+"""The locks of a tree: handed over in the order in which threads ask, and safe from Ctrl-C."""
 
 import threading
-from types import TracebackType
+from _thread import RLock
+from typing import NamedTuple
 
 
-class FairLock:
+class FairLock(RLock):  # type: ignore[misc]  # typeshed takes it for final
     """A reentrant lock. A thread that takes it again and again does not keep others waiting.
 
     Whoever waits for the lock holds the turnstile, which everybody has to pass: a thread that has
     just let go of the lock queues up behind. (A plain lock is mostly taken again by the same
     thread: while a long insert ran, readers waited for seconds.)
+
+    A thread that holds the lock `inner` must not ask for this one: two threads that take two
+    locks in different orders can wait for each other for ever.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, inner: "FairLock | None" = None) -> None:
         self._turnstile = threading.Lock()
-        self._lock = threading.RLock()
-        self._owner: int | None = None
-        self._depth = 0
+        self._inner = inner
 
-    def __enter__(self) -> None:
-        if self._owner == threading.get_ident():
-            self._depth += 1
-            return
-        with self._turnstile:
-            self._lock.acquire()
-            self._owner, self._depth = threading.get_ident(), 1
+    @property
+    def is_mine(self) -> bool:
+        """Whether this thread holds the lock."""
+        return bool(self._is_owned())  # type: ignore[attr-defined]  # as Condition asks it
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._depth -= 1
-        if self._depth == 0:
-            self._owner = None
-            self._lock.release()
+    def __enter__(self) -> None:  # type: ignore[override]
+        """Take the lock, or, if a signal interrupts that, leave it as it was.
+
+        A signal may come right after the lock was taken, before it can be noted. So one call,
+        within which no signal is handled, does both. (Leaving is one call by itself: it is
+        inherited.)
+        """
+        taken: list[bool] = []
+        try:
+            if self.is_mine:
+                taken.extend(map(RLock.acquire, (self,)))
+            else:
+                self._refuse_disorder()
+                with self._turnstile:
+                    taken.extend(map(RLock.acquire, (self,)))
+        except BaseException:
+            if taken:
+                self.release()
+            raise
+
+    def _refuse_disorder(self) -> None:
+        if self._inner is not None and self._inner.is_mine:
+            raise RuntimeError(
+                "this thread is reading the tree and cannot change it: leave `reading()` first, or "
+                "use `lock()` instead"
+            )
+
+
+class Locks(NamedTuple):
+    """Who changes a tree holds `writing` all the time, and `reading` while its arrays change."""
+
+    writing: FairLock
+    reading: FairLock
+
+
+def make_locks() -> Locks:
+    reading = FairLock()
+    return Locks(FairLock(inner=reading), reading)

@@ -20,7 +20,6 @@ from .tracking import Event, Tracker
 from .tree import ClusterTree
 
 _SECTION = "estimator"
-_ABOUT_COLUMNS = ("n_features_in_", "feature_names_in_")
 
 
 class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -177,11 +176,12 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def _insert(self, X: ArrayLike, columns: dict[str, Any], *, reset: bool) -> Self:
         """Everything is checked before anything changes: an error leaves the model as it was.
 
-        What interrupts the insert itself leaves the first rows in; a model that was to be made
-        anew then holds these.
+        If the insert itself is interrupted, or runs out of memory, the first rows are in. With
+        `reset`, Ctrl-C leaves a model of the first rows; without memory for all, the model stays
+        as it was.
         """
         settings = self._checked_settings(fixed=not reset)
-        before = {name: vars(self)[name] for name in _ABOUT_COLUMNS if name in vars(self)}
+        before = vars(self).copy()
         collection = Collection(**settings.as_dict()) if reset else self.collection_
         first = 0 if reset else collection.tree.next_id
         try:
@@ -190,26 +190,35 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             if self.verbose:
                 self._announce(collection, rows)
             collection.add(rows, **columns, verbose=bool(self.verbose))
-        except BaseException as error:
-            if not reset or len(collection) == 0 or not isinstance(error, KeyboardInterrupt):
-                for name in _ABOUT_COLUMNS:
-                    self.__dict__.pop(name, None)
-                self.__dict__.update(before)
-            else:
+            if reset:
                 self._adopt(collection)
+            self._last = first, collection.tree.next_id
+        except BaseException as error:
+            if reset and len(collection) and isinstance(error, KeyboardInterrupt):
+                self._adopt(collection)
+            else:
+                self._put_back(before)
+            if reset and isinstance(error, MemoryError):
+                raise MemoryError(
+                    "out of memory, and the model is as it was: fit fewer rows, or bound memory "
+                    "by max_leaves"
+                ) from None
             raise
-        if reset:
-            self._adopt(collection)
-        self._last = first, collection.tree.next_id
         return self
+
+    def _put_back(self, before: dict[str, Any]) -> None:
+        """Make all attributes what they were."""
+        for name in vars(self).keys() - before.keys():
+            delattr(self, name)
+        self.__dict__.update(before)
 
     def _adopt(self, collection: Collection) -> None:
         """Begin anew with a collection."""
         names = getattr(self, "feature_names_in_", None)
         collection.feature_names = None if names is None else [str(name) for name in names]
-        self._last = 0, collection.tree.next_id
-        self._tracker = Tracker()
-        self.collection_ = collection
+        last = 0, collection.tree.next_id
+        # In one step, so that whatever interrupts it leaves the old model or the new one.
+        self.__dict__.update(_last=last, _tracker=Tracker(), collection_=collection)
 
     def _announce(self, collection: Collection, rows: NDArray[Any]) -> None:
         tree = ClusterTree(rows.shape[1], **collection.settings.as_dict())

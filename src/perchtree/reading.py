@@ -82,6 +82,7 @@ class ReadableTree:
 
     @property
     def _tree(self) -> Tree:
+        """The arrays: only for who holds one of the locks."""
         return self._storage.shown or self._storage.show()
 
     @contextlib.contextmanager
@@ -100,22 +101,22 @@ class ReadableTree:
     @property
     def n_points(self) -> int:
         """Number of points in the tree."""
-        return int(self._tree.state[N_POINTS])
+        return int(self._storage.state[N_POINTS])
 
     @property
     def n_leaves(self) -> int:
         """Number of leaves: points, less copies and those that were collapsed."""
-        return int(self._tree.state[N_LEAVES])
+        return int(self._storage.state[N_LEAVES])
 
     @property
     def next_id(self) -> int:
         """The id that the next point will get. Ids are never used again."""
-        return int(self._tree.state[NEXT_ID])
+        return int(self._storage.state[NEXT_ID])
 
     @property
     def changes(self) -> int:
         """A counter that grows with every change: as long as it stays, so does the tree."""
-        return int(self._tree.state[CHANGES])
+        return int(self._storage.state[CHANGES])
 
     @property
     def ids(self) -> NDArray[np.int64]:

@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import itertools
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
@@ -16,7 +15,7 @@ from ._arguments import as_count
 from ._kernels import modes
 from ._kernels.nearest import points_of_leaves
 from ._kernels.schema import MAX_POINTS, NEAR, NEXT_ID, WORK, Scratch, Tree
-from ._locks import FairLock
+from ._locks import Locks, make_locks
 from ._renamed import moved
 from ._validate import as_points, as_rows, chunks
 from .checks import check_collapsed, check_tree
@@ -136,8 +135,12 @@ class ClusterTree(ReadableTree):
         self._upkeep = _arrays.make_upkeep(tree, self._done)
         self._search = make_search(self.settings)
         self._search.n_jobs = count_jobs(self.settings.n_jobs)
-        self._writing, self._lock = threading.RLock(), FairLock()
+        self.use_locks(make_locks())
         self._forget()
+
+    def use_locks(self, locks: Locks) -> None:
+        """Share locks with a collection, before any other thread knows the tree."""
+        self._writing, self._lock = locks
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
@@ -149,12 +152,6 @@ class ClusterTree(ReadableTree):
         ...     labels = tree.cut(2)
         """
         with self._writing, self._lock:
-            yield
-
-    @contextlib.contextmanager
-    def unchanged(self) -> Iterator[None]:
-        """Keep other threads from changing the tree; they can go on reading it."""
-        with self._writing:
             yield
 
     @property
@@ -372,8 +369,8 @@ class ClusterTree(ReadableTree):
         ...     ClusterTree.load(path).n_points
         3
         """
-        with self.unchanged():
-            save_tree(path, self.stored(), {})
+        with self.stored() as stored:
+            save_tree(path, stored, {})
 
     @classmethod
     def load(cls, path: str | Path, *, mmap: bool = False) -> Self:
@@ -396,10 +393,15 @@ class ClusterTree(ReadableTree):
         stored, _ = load_tree(path, mmap=mmap)
         return cls.from_stored(stored)
 
-    def stored(self) -> StoredTree:
-        """What a file keeps. The arrays are not copied: nothing may change them meanwhile."""
-        work = dict(zip(WORK, self._done.tolist(), strict=True))
-        return StoredTree(self.settings, self._tree, work)
+    @contextlib.contextmanager
+    def stored(self) -> Iterator[StoredTree]:
+        """What a file keeps: the arrays, not copied, which nothing changes meanwhile.
+
+        Others go on reading, unless this thread keeps them from it already.
+        """
+        with self._lock if self._lock.is_mine else self._writing:
+            work = dict(zip(WORK, self._done.tolist(), strict=True))
+            yield StoredTree(self.settings, self._tree, work)
 
     @classmethod
     def from_stored(cls, stored: StoredTree) -> Self:
@@ -413,7 +415,8 @@ class ClusterTree(ReadableTree):
 
         Copies take less than is estimated here. In collapsed mode only ids go on growing.
         """
-        return _arrays.estimate_bytes(self._tree, n_points)
+        with self._lock:
+            return _arrays.estimate_bytes(self._tree, n_points)
 
     # Exports
 
@@ -446,8 +449,7 @@ class ClusterTree(ReadableTree):
         return self.copy()
 
     def __getstate__(self) -> dict[str, Any]:
-        with self.unchanged():
-            stored = self.stored()
+        with self.stored() as stored:
             return {
                 "format": _FORMAT,
                 "settings": stored.settings.as_dict(),

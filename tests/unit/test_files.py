@@ -172,8 +172,8 @@ def test_altered_arrays_with_right_checksums(tmp_path, mode, data):
 def refused(tmp_path, tree, **arrays):
     """Save a tree with other arrays, with right checksums, and load it."""
     path = tmp_path / "crafted.perch"
-    stored = tree.stored()
-    save_tree(path, stored._replace(tree=stored.tree._replace(**arrays)), {})
+    with tree.stored() as stored:
+        save_tree(path, stored._replace(tree=stored.tree._replace(**arrays)), {})
     with pytest.raises(CorruptFileError, match="broken tree"):
         ClusterTree.load(path)
 
@@ -191,9 +191,8 @@ def test_crafted_files_that_kernels_would_not_survive(tmp_path):
     collapsed = small_tree(linkage="box", max_leaves=7)
     state = collapsed._tree.state.copy()
     state[MAX_LEAVES] = -1
-    unbounded = ClusterTree.from_stored(
-        collapsed.stored()._replace(settings=Settings(linkage="box"))
-    )
+    with collapsed.stored() as stored:
+        unbounded = ClusterTree.from_stored(stored._replace(settings=Settings(linkage="box")))
     refused(tmp_path, unbounded, state=state)
 
 
@@ -320,9 +319,9 @@ def test_counters_of_work_go_by_name(tmp_path):
     """A file may lack counters that came later, or have some that are gone."""
     path = tmp_path / "tree.perch"
     tree = small_tree()
-    stored = tree.stored()
     work = {"distances": 5, "grafts": 2, "no_longer_counted": 9}
-    save_tree(path, stored._replace(work=work), {})
+    with tree.stored() as stored:
+        save_tree(path, stored._replace(work=work), {})
     loaded = ClusterTree.load(path)
     counted = dataclasses.asdict(loaded.stats)
     assert {name: count for name, count in counted.items() if count} == {

@@ -80,7 +80,7 @@ def test_what_was_staged_for_nothing_is_dropped():
     """An insert of three was interrupted after the first one: the other keys are free again."""
     records = kept((0, {"keys": ["a"]}), (1, {"keys": ["b", "c", "d"], "texts": ["B", "C", "D"]}))
     assert records.ids_of(["d"]).tolist() == [3]
-    records.drop_staged(2)
+    records.drop_from(2)
     assert list(records.key_problems(["c", "d"])) == []
     with pytest.raises(ValueError, match="no point with the key 'c'"):
         records.ids_of(["c"])
@@ -163,7 +163,7 @@ def test_any_history(data):
         inserted = data.draw(st.integers(1, len(keys)))
         known |= dict(zip(range(next_id, next_id + inserted), keys, strict=False))
         next_id += inserted
-        records.drop_staged(next_id)
+        records.drop_from(next_id)
         ids = np.array(list(known))
         assert records.keys(ids).tolist() == list(known.values())
         assert records.ids_of(list(known.values())).tolist() == list(known)

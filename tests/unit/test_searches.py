@@ -139,7 +139,8 @@ def test_rows_that_are_not_in_the_order_of_ids(search):
     X = np.random.default_rng(1).integers(0, 4, (40, 2)).astype(np.float32)
     tree = ClusterTree(2, linkage="box", search=search)
     ids = insert_with_gaps(tree, X, [2, 0, 1], 5)
-    shuffled = ClusterTree.from_stored(tree.stored()._replace(tree=shuffle_points(tree._tree)))
+    with tree.stored() as stored:
+        shuffled = ClusterTree.from_stored(stored._replace(tree=shuffle_points(stored.tree)))
     shuffled.check()
     squared = ((X[:, np.newaxis] - X) ** 2).sum(axis=2)
     expected = ids[np.argsort(squared, axis=1, kind="stable")]

@@ -1,13 +1,14 @@
 """Collection: records, the tree that they are in, and the file that both are kept in."""
 
 import contextlib
-import threading
+import copy
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._locks import make_locks
 from .._validate import as_rows
 from ..errors import CorruptFileError
 from ..files.contents import Contents
@@ -58,7 +59,9 @@ class Collection:
         self._start()
 
     def _start(self) -> None:
-        self._writing = threading.RLock()
+        self._locks = make_locks()
+        if self._tree is not None:
+            self._tree.use_locks(self._locks)
         self._locked: Path | None = None
         self._held = contextlib.ExitStack()
 
@@ -99,28 +102,31 @@ class Collection:
         """
         if X is None:
             raise ValueError("records need vectors: give X, one row per record")
-        with self._writing:
+        with self._locks.writing:
             tree = self._tree
             n_features = None if tree is None else tree.n_features
             rows = as_rows(X, n_features, cosine=self.settings.metric == "cosine")
             if tree is None:
                 tree = ClusterTree(rows.shape[1], **self.settings.as_dict())
-            with tree.unchanged():  # by others: ids are known before points get them
-                return self._insert(tree, rows, verbose, keys=keys, texts=texts, classes=classes)
+                tree.use_locks(self._locks)
+            return self._insert(tree, rows, verbose, keys=keys, texts=texts, classes=classes)
 
     def _insert(
         self, tree: ClusterTree, rows: NDArray[Any], verbose: bool, **given: Any
     ) -> NDArray[np.int64]:
-        self.records.drop_staged(tree.next_id)  # if an interruption has kept us from it
+        """Insert checked rows, if their columns can be used; no other thread changes the tree."""
+        first = tree.next_id
+        self.records.drop_from(first)  # if an interruption has kept us from it
         columns = self.records.checked(tree.n_points, len(rows), **given)
-        self.records.stage(tree.next_id, len(rows), columns)
-        self._tree = tree  # readers see what is in, while the rest follows
         try:
+            self.records.stage(first, len(rows), columns)
+            self._tree = tree  # readers see what is in, while the rest follows
             return tree.insert_checked(rows, verbose=verbose)
-        finally:
-            self.records.drop_staged(tree.next_id)
-            if tree.next_id == 0:  # nothing of it is in: the next records may be others
-                self._tree, self.records = None, Records()
+        except BaseException:
+            if tree.next_id == 0:
+                self._tree = None
+            self.records.drop_from(tree.next_id)
+            raise
 
     # Asking
 
@@ -227,6 +233,7 @@ class Collection:
         stored, others = load_tree(path, mmap=mmap)
         self.settings = stored.settings
         tree = ClusterTree.from_stored(stored)
+        tree.use_locks(self._locks)
         self._tree = tree if tree.n_points else None
         contents = others.pop(_SECTION, Contents({}, {}))
         self.sections = others
@@ -261,14 +268,13 @@ class Collection:
         It is written aside and put in place when whole: a crash or a full disk leaves the old
         file as it was.
         """
-        with self._writing, contextlib.ExitStack() as stack:
-            tree = self.tree
+        tree = self.tree
+        with tree.stored() as stored, contextlib.ExitStack() as stack:
             if self._locked != _real(path):
                 stack.enter_context(lock_for_writing(Path(path)))
-            stack.enter_context(tree.unchanged())
             columns = self._columns(tree.ids)
             contents = {_SECTION: Contents(self.notes, columns)} if columns or self.notes else {}
-            stored = tree.stored()._replace(settings=self.settings)
+            stored = stored._replace(settings=self.settings)
             save_tree(path, stored, self.sections | contents)
 
     def _columns(self, ids: NDArray[np.int64]) -> dict[str, Any]:
@@ -304,15 +310,34 @@ class Collection:
     # The object itself
 
     def __getstate__(self) -> dict[str, Any]:
-        with self._writing:
-            state = vars(self).copy()
-        for name in ("_writing", "_locked", "_held"):
+        with contextlib.nullcontext() if self._tree is None else self._tree.stored():
+            state = vars(self) | {
+                "records": self.records.copy(),
+                "_tree": None if self._tree is None else self._tree.__getstate__(),
+                "notes": copy.deepcopy(self.notes),
+                "sections": dict(self.sections),
+            }
+        for name in ("_locks", "_locked", "_held"):
             del state[name]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
+        if self._tree is not None:
+            self._tree = ClusterTree.__new__(ClusterTree)
+            self._tree.__setstate__(state["_tree"])
         self._start()
+
+    def copy(self) -> Self:
+        """An independent copy, which holds no file."""
+        twin = type(self).__new__(type(self))
+        twin.__setstate__(self.__getstate__())
+        return twin
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.copy()
 
     def __repr__(self) -> str:
         settings = ", ".join(f"{n}={value!r}" for n, value in self.settings.unusual().items())

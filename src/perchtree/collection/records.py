@@ -34,6 +34,15 @@ class Records:
 
     # Adding
 
+    def drop_from(self, first_id: int) -> None:
+        """Forget what was staged from an id on, for points that an interrupted insert left out."""
+        for key in reversed(self._columns.get("keys", [])[first_id:]):
+            self._id_of.pop(key, None)
+        if first_id == 0:
+            self._columns = {}
+        for column in self._columns.values():
+            del column[first_id:]
+
     def checked(self, n_points: int, n_rows: int, **given: Any) -> dict[str, list[Any]]:
         """Columns for so many new rows; ValueError if one cannot be used. Nothing is added yet."""
         columns = {
@@ -69,18 +78,17 @@ class Records:
 
     def stage(self, first_id: int, n_rows: int, columns: dict[str, list[Any]]) -> None:
         """Keep columns of points that are about to be inserted, from `first_id` on."""
-        self.drop_staged(first_id)
+        self.drop_from(first_id)
         for name in {*self._columns, *columns}:
             column = self._columns.setdefault(name, [])
             column += [None] * (first_id - len(column))
             column += columns.get(name, [None] * n_rows)
 
-    def drop_staged(self, next_id: int) -> None:
-        """Drop what was staged for ids that no point has got, because an insert was interrupted."""
-        for key in self._columns.get("keys", [])[next_id:]:
-            self._id_of.pop(key, None)
-        for column in self._columns.values():
-            del column[next_id:]
+    def copy(self) -> "Records":
+        """An independent copy."""
+        twin = Records()
+        twin._columns = {name: list(column) for name, column in self._columns.items()}
+        return twin
 
     # Asking
 
