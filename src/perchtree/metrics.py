@@ -1,9 +1,12 @@
 """How good a tree or a flat clustering is, given the true classes.
 
-Points without a class, and noise, have negative numbers, as in scikit-learn. `negative` says what
-to make of them: with "singletons" each is a class of its own, so it is in no pair, but counts among
-the points of a node; with "drop" they are left out altogether; with "class" a negative number is a
-class like any other.
+A true class that is negative or missing (None, NaN) is not known. `negative` says what to make of
+such points: with "drop" they are left out; with "singletons" each is a class of its own, so it is
+in no true pair, but counts among the points of a node; with "class" a negative number is a class
+like any other, and only points whose class is missing are left out.
+
+A negative or missing cluster is noise, as in scikit-learn: the point is in a cluster of its own,
+and so in no predicted pair, whatever `negative` says.
 """
 
 from typing import Any, NamedTuple, overload
@@ -18,7 +21,7 @@ from ._renamed import renamed
 from .table import NodeTable, parents_of
 from .tree import ClusterTree
 
-NEGATIVE = ("singletons", "drop", "class")
+NEGATIVE = ("drop", "singletons", "class")
 
 
 class PairwiseScores(NamedTuple):
@@ -55,7 +58,7 @@ def dendrogram_purity(
     *,
     n_samples: int | None = None,
     random_state: Any = None,
-    negative: str = "singletons",
+    negative: str = "drop",
 ) -> float | PurityEstimate:
     """Compute dendrogram purity (section 2): exactly, or from a sample of pairs.
 
@@ -72,13 +75,14 @@ def dendrogram_purity(
         Points that share a leaf of a ClusterTree meet at that leaf. A `children` array has
         them meet one after the other, so its purity can differ a little.
     classes : array-like of shape (n,)
-        The true class of each point.
+        The true class of each point; negative, None or NaN where it is not known.
     n_samples : int, optional
         Draw so many pairs instead of looking at all of them.
     random_state : int or numpy.random.Generator, optional
         For the sample.
-    negative : {"singletons", "drop", "class"}
-        What negative classes mean; see the module's documentation.
+    negative : {"drop", "singletons", "class"}
+        Points with a negative class are left out; are each a class of their own; or are of a
+        class like any other.
 
     Returns
     -------
@@ -94,7 +98,7 @@ def dendrogram_purity(
     parents, n_points = _as_parents(tree, np.size(classes))
     if np.size(classes) != n_points:
         raise ValueError(f"{np.size(classes)} classes for a tree of {n_points} points")
-    numbers, kept = _as_numbers(classes, negative)
+    numbers, kept = _as_classes(classes, negative)
     n_pairs = _count_pairs(np.bincount(numbers[kept]))
     if n_pairs == 0:
         raise ValueError("no two points share a class: dendrogram purity is not defined")
@@ -109,26 +113,34 @@ def dendrogram_purity(
 
 
 def pairwise_scores(
-    labels_true: ArrayLike, labels_pred: ArrayLike, *, negative: str = "singletons"
+    labels_true: ArrayLike, labels_pred: ArrayLike, *, negative: str = "drop"
 ) -> PairwiseScores:
     """Precision, recall and F1 over pairs of points (section 6.3), exactly.
 
     A pair is predicted if both points are in one cluster, and true if both are of one class.
-    With negative="drop", points with a negative number on either side are left out. The arguments
-    are called as in scikit-learn: `labels_true` are the classes, `labels_pred` the clusters.
+
+    Parameters
+    ----------
+    labels_true, labels_pred : array-like of shape (n,)
+        The class and the cluster of each point, called as in scikit-learn. A negative or missing
+        class is not known; a negative or missing cluster is noise, which is in no predicted pair.
+    negative : {"drop", "singletons", "class"}
+        Points with a negative class are left out; are each a class of their own; or are of a
+        class like any other.
 
     Examples
     --------
     >>> pairwise_scores([0, 0, 1, 1], [5, 5, 5, 7])
     PairwiseScores(precision=0.3333333333333333, recall=0.5, f1=0.4)
+    >>> pairwise_scores([0, 0, 1, 1, -1], [5, 5, -1, -1, 5])
+    PairwiseScores(precision=1.0, recall=0.5, f1=0.6666666666666666)
     """
     if np.size(labels_true) != np.size(labels_pred):
         raise ValueError(
             f"{np.size(labels_true)} points have classes, but {np.size(labels_pred)} have clusters"
         )
-    true, kept_true = _as_numbers(labels_true, negative)
-    pred, kept_pred = _as_numbers(labels_pred, negative)
-    kept = kept_true & kept_pred
+    true, kept = _as_classes(labels_true, negative)
+    pred, _ = _as_numbers(labels_pred)
     true, pred = true[kept], pred[kept]
     n_true, n_pred = _count_pairs(np.bincount(true)), _count_pairs(np.bincount(pred))
     if n_true == 0 or n_pred == 0:
@@ -140,28 +152,52 @@ def pairwise_scores(
     return PairwiseScores(n_both / n_pred, n_both / n_true, 2 * n_both / (n_true + n_pred))
 
 
-def pairwise_f1(
-    labels_true: ArrayLike, labels_pred: ArrayLike, *, negative: str = "singletons"
-) -> float:
+def pairwise_f1(labels_true: ArrayLike, labels_pred: ArrayLike, *, negative: str = "drop") -> float:
     """The harmonic mean of pairwise precision and recall; see `pairwise_scores`."""
     return pairwise_scores(labels_true, labels_pred, negative=negative).f1
 
 
-def _as_numbers(groups: ArrayLike, negative: str) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Classes or clusters as 0, 1, 2, ..., and which points count."""
+def _as_classes(classes: ArrayLike, negative: str) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Classes as 0, 1, 2, ..., and which points count."""
     as_choice("negative", negative, NEGATIVE)
+    numbers, unknown = _as_numbers(classes, negative_is_noise=negative != "class")
+    return numbers, np.ones(len(numbers), bool) if negative == "singletons" else ~unknown
+
+
+def _as_numbers(
+    groups: ArrayLike, *, negative_is_noise: bool = True
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Groups as 0, 1, 2, ...; what is missing or noise gets a number of its own, and is marked."""
     array = np.asarray(groups)
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"expected a 1-d array, one entry per point, got shape {array.shape}")
-    numbers = np.unique(array, return_inverse=True)[1].astype(np.int64)
-    kept = np.ones(len(array), bool)
-    if negative != "class" and array.dtype.kind in "if":
-        is_negative = array < 0
-        if negative == "drop":
-            kept = ~is_negative
-        numbers[is_negative] = len(array) + np.arange(is_negative.sum())
-        numbers = np.unique(numbers, return_inverse=True)[1].astype(np.int64)
-    return numbers, kept
+    alone = _is_missing(array)
+    if negative_is_noise and array.dtype.kind in "if":
+        alone |= array < 0
+    elif negative_is_noise and array.dtype.kind == "O":
+        alone |= np.array([isinstance(group, int | float) and group < 0 for group in array])
+    numbers = np.empty(len(array), np.int64)
+    known = np.unique(array[~alone], return_inverse=True)[1]
+    numbers[~alone] = known
+    numbers[alone] = known.max(initial=-1) + 1 + np.arange(alone.sum())
+    return numbers, alone
+
+
+def _is_missing(groups: NDArray[Any]) -> NDArray[np.bool_]:
+    """What is None, NaN, or a mark of pandas: none of these equals itself, but for None."""
+    missing = np.zeros(len(groups), bool)
+    if groups.dtype.kind == "f":
+        missing[:] = np.isnan(groups)
+    elif groups.dtype.kind == "O":
+        missing[:] = [group is None or not _equals_itself(group) for group in groups]
+    return missing
+
+
+def _equals_itself(value: Any) -> bool:
+    try:
+        return bool(value == value)
+    except TypeError:  # pandas.NA is neither true nor false
+        return False
 
 
 def _count_pairs(counts: NDArray[Any]) -> int:

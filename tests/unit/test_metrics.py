@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import higra
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.cluster.hierarchy
 from hypothesis import given, settings
@@ -145,9 +146,9 @@ def test_purity_of_multiway_trees(seed, n_points, n_nodes):
 
     everyone = list(range(n_points))
     labelled = [i for i in everyone if labels[i] >= 0]
-    assert dendrogram_purity(parents, labels) == pytest.approx(purity(everyone))
-    dropped = dendrogram_purity(parents, labels, negative="drop")
-    assert dropped == pytest.approx(purity(labelled))
+    assert dendrogram_purity(parents, labels) == pytest.approx(purity(labelled))
+    alone = dendrogram_purity(parents, labels, negative="singletons")
+    assert alone == pytest.approx(purity(everyone))
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -177,10 +178,8 @@ def test_a_sample_estimates_purity():
     again = dendrogram_purity(tree, labels, n_samples=20_000, random_state=0)
     assert again == estimate
     with_noise = np.where(labels == 3, -1, labels)
-    exact = dendrogram_purity(tree, with_noise, negative="drop")
-    estimate = dendrogram_purity(
-        tree, with_noise, n_samples=20_000, random_state=1, negative="drop"
-    )
+    exact = dendrogram_purity(tree, with_noise)
+    estimate = dendrogram_purity(tree, with_noise, n_samples=20_000, random_state=1)
     assert abs(estimate.purity - exact) < 4 * estimate.standard_error
 
 
@@ -192,13 +191,37 @@ def test_a_leaf_of_many_copies_takes_linear_time():
     assert dendrogram_purity(tree, labels) == pytest.approx(0.5)
 
 
-def test_negative_labels():
+def test_negative_classes_and_clusters():
+    """Unknown classes are left out; noise among clusters is in no predicted pair."""
     true, pred = [0, 0, 1, 1, -1, -1], [0, 0, -1, -1, 2, 2]
-    assert pairwise_scores(true, pred) == (1 / 2, 1 / 2, 1 / 2)
-    assert pairwise_scores(true, pred, negative="drop") == (1.0, 1.0, 1.0)
-    assert pairwise_scores(true, pred, negative="class") == (1.0, 1.0, 1.0)
+    assert pairwise_scores(true, pred) == (1.0, 1 / 2, 2 / 3)
+    assert pairwise_scores(true, pred, negative="drop") == (1.0, 1 / 2, 2 / 3)
+    assert pairwise_scores(true, pred, negative="singletons") == (1 / 2, 1 / 2, 1 / 2)
+    assert pairwise_scores(true, pred, negative="class") == (1.0, 2 / 3, 4 / 5)
     with pytest.raises(ValueError, match="negative must be one of"):
         pairwise_scores(true, pred, negative="nonsense")
+    with pytest.raises(ValueError, match="not defined"):
+        pairwise_scores([0, 0], [-1, -1])
+
+
+@pytest.mark.parametrize(
+    "true",
+    [
+        [0, 0, 1, 1, -1, -1],
+        [0.0, 0.0, 1.0, 1.0, np.nan, np.nan],
+        ["a", "a", "b", "b", None, None],
+        np.array([0, 0, 1, 1, -1, np.nan], object),
+        pd.Series(["a", "a", "b", "b", pd.NA, None], dtype="string"),
+        pd.Series([0, 0, 1, 1, None, None], dtype="Int64"),
+    ],
+    ids=["negative", "nan", "none", "mixed", "pandas text", "pandas numbers"],
+)
+def test_missing_classes_are_left_out(true):
+    children = [[0, 1], [2, 4], [3, 5], [7, 8], [6, 9]]
+    without = dendrogram_purity([[0, 1], [2, 3], [4, 5]], [0, 0, 1, 1])
+    assert dendrogram_purity(children, true) == without == 1.0
+    assert dendrogram_purity(children, true, negative="singletons") == pytest.approx(3 / 4)
+    assert pairwise_scores(true, [0, 0, 1, 1, 1, 0]) == (1.0, 1.0, 1.0)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(4, 30))
