@@ -106,6 +106,7 @@ def test_ids(write):
     assert (whole["sizes"], whole["ids"]) == ([3], [7])
 
 
+@pytest.mark.jit
 def test_long_texts_are_shortened_until_the_page_is_small(write, tmp_path):
     rng = np.random.default_rng(0)
     letters = np.array([chr(code) for code in range(0x4E00, 0x9000)])
