@@ -109,6 +109,11 @@ class Settings:
         return self.max_leaves is not None
 
     @property
+    def is_cosine(self) -> bool:
+        """Whether rows are normalised, so that distances are those of directions."""
+        return self.metric == "cosine"
+
+    @property
     def has_linkage(self) -> bool:
         """Whether nodes keep means and scatters, and rotations go by them."""
         return self.linkage != "box"

@@ -185,12 +185,8 @@ class ClusterTree(ReadableTree):
         KeyboardInterrupt, MemoryError
             The tree then holds the first rows of X, and is whole; the message says how many.
         """
-        rows = as_rows(X, self.n_features, cosine=self._is_cosine)
+        rows = as_rows(X, self.n_features, cosine=self.settings.is_cosine)
         return self.insert_checked(rows, verbose=verbose)
-
-    @property
-    def _is_cosine(self) -> bool:
-        return self.settings.metric == "cosine"
 
     def insert_checked(self, rows: NDArray[Any], *, verbose: bool = False) -> NDArray[np.int64]:
         """Insert rows that were checked by `as_rows` already: for callers within the package."""
@@ -205,7 +201,7 @@ class ClusterTree(ReadableTree):
                     tree = self._tree
                 with _progress(len(rows), verbose) as bar:
                     for first, stop in chunks(rows, LARGEST_ROWS, LARGEST_VALUES):
-                        batch = as_points(rows[first:stop], cosine=self._is_cosine)
+                        batch = as_points(rows[first:stop], cosine=self.settings.is_cosine)
                         for part in self._search.parts(tree, batch, self._done):
                             self._insert_part(tree, part)
                             bar.update(len(part.rows))
@@ -327,12 +323,12 @@ class ClusterTree(ReadableTree):
         ids : int64 array of shape (n_rows, k)
         distances : float32 array of shape (n_rows, k)
         """
-        rows = as_rows(X, self.n_features, cosine=self._is_cosine)
+        rows = as_rows(X, self.n_features, cosine=self.settings.is_cosine)
         k = as_count("k", k)
         ids = np.empty((len(rows), k), np.int64)
         squared = np.empty((len(rows), k, 2), np.float32)
         for start, stop in chunks(rows, LARGEST_ROWS, LARGEST_VALUES):
-            batch = as_points(rows[start:stop], cosine=self._is_cosine)
+            batch = as_points(rows[start:stop], cosine=self.settings.is_cosine)
             with self._lock:
                 if k > self.n_points:
                     raise ValueError(f"k = {k} neighbours asked of {self.n_points} points")

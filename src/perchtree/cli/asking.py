@@ -186,7 +186,7 @@ def _predicted(
 
     ids, keys, kind = collection.ids, collection.keys, None
     for batch in source.batches(reading.batch):
-        batch = batch.checked(cosine=collection.settings.metric == "cosine")
+        batch = batch.checked(cosine=collection.settings.is_cosine)
         if "keys" in batch.companions and len(batch.X):
             batch = with_keys(batch, kind)
             kind = type(batch.companions["keys"][0]) if len(batch.X) else kind

@@ -105,7 +105,7 @@ class Collection:
         with self._locks.writing:
             tree = self._tree
             n_features = None if tree is None else tree.n_features
-            rows = as_rows(X, n_features, cosine=self.settings.metric == "cosine")
+            rows = as_rows(X, n_features, cosine=self.settings.is_cosine)
             if tree is None:
                 tree = ClusterTree(rows.shape[1], **self.settings.as_dict())
                 tree.use_locks(self._locks)

@@ -201,7 +201,7 @@ def arriving(source: TextSource, n_rows: int, first_row: int, stop: Stop) -> Ite
 
 def fitting(collection: Collection, batch: Batch) -> Batch:
     """The batch without rows that the collection cannot take, and with keys of its kind."""
-    batch = batch.checked(cosine=collection.settings.metric == "cosine")
+    batch = batch.checked(cosine=collection.settings.is_cosine)
     if len(batch.X) == 0:
         return batch
     check_features(collection, batch)
