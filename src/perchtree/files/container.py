@@ -217,6 +217,10 @@ class Reader:
         """The settings of a section."""
         return self._section(section).meta
 
+    def is_optional(self, section: str) -> bool:
+        """Whether versions that do not know the section may leave it out."""
+        return self._section(section).optional
+
     def names(self, section: str) -> list[str]:
         """Names of the arrays of a section, in alphabetical order (in format 1: as written)."""
         return list(self._section(section).parts)

@@ -87,7 +87,9 @@ def _read(
     work = {str(name): _whole(count) for name, count in dict(meta["work"]).items()}
     stored = StoredTree(Settings.of(meta["settings"]), Tree(**arrays, state=state), work)
     others = {
-        section: Contents(reader.meta(section), read_columns(reader, section))
+        section: Contents(
+            reader.meta(section), read_columns(reader, section), reader.is_optional(section)
+        )
         for section in reader.sections()
         if section != TREE
     }
