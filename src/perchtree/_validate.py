@@ -54,9 +54,13 @@ def as_rows(X: Any, n_features: int | None = None, *, cosine: bool = False) -> N
 def warn_user(message: str) -> None:
     """Warn, and name the line of the caller's code that the warning is about, not one of ours."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("perchtree"):
+    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, stacklevel=level - 1)
+    warnings.warn(message, stacklevel=level)
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] == "perchtree"
 
 
 def as_points(rows: NDArray[Any], *, cosine: bool) -> NDArray[np.float32]:

@@ -217,8 +217,8 @@ class Reader:
         """The settings of a section."""
         return self._section(section).meta
 
-    def optional(self, section: str) -> bool:
-        """Whether a reader that does not know the section may ignore it."""
+    def is_optional(self, section: str) -> bool:
+        """Whether versions that do not know the section may leave it out."""
         return self._section(section).optional
 
     def names(self, section: str) -> list[str]:

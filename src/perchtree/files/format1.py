@@ -115,5 +115,5 @@ def _others(reader: Reader, meta: dict[str, Any]) -> dict[str, Contents]:
         if tracker["state"] is not None:  # was: points, grafts, and what the user asked for
             tracker["state"] = [tracker["state"][0], *tracker["state"][2:]]
         parameters = {"parameters": meta["parameters"], "tracker": tracker}
-        others["estimator"] = Contents(parameters, kept)
+        others["estimator"] = Contents(parameters, kept, optional=True)
     return others

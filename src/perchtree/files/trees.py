@@ -89,7 +89,7 @@ def _read(
     stored = StoredTree(Settings.of(meta["settings"]), Tree(**arrays, state=state), work)
     others = {
         section: Contents(
-            reader.meta(section), read_columns(reader, section), reader.optional(section)
+            reader.meta(section), read_columns(reader, section), reader.is_optional(section)
         )
         for section in reader.sections()
         if section != TREE
