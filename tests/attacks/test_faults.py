@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from faults import fails_at, in_thread
+from faults import FaultAt, fails_at, in_thread
 from sklearn.exceptions import NotFittedError
 
 from perchtree import ClusterTree, Collection, Perch, _arrays
@@ -181,6 +181,16 @@ def test_fit_of_a_fitted_model(settings, error, step):
         if n < 50:
             model.partial_fit(wide[n:], **columns(40 + n, 90))
         assert same_tree(model.tree_, anew.tree_), place
+
+
+def test_without_memory_for_all_rows_fit_says_what_to_do():
+    model = Perch(n_clusters=3).fit(OLD)
+    with (
+        pytest.raises(MemoryError, match="the model is as it was: fit fewer rows"),
+        FaultAt(MemoryError, 600),
+    ):
+        model.fit(NEW)
+    assert len(model.collection_) == 40
 
 
 @pytest.mark.parametrize("call", ["fit", "partial_fit"])
