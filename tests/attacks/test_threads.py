@@ -13,6 +13,7 @@ from faults import in_thread
 import perchtree.tree
 from perchtree import ClusterTree, Collection, Perch, _arrays, check_file
 from perchtree._locks import FairLock
+from perchtree.reading import ReadableTree
 
 X = np.random.default_rng(3).normal(size=(3_000, 4)).astype(np.float32)
 
@@ -145,13 +146,13 @@ def test_numbers_can_be_read_while_arrays_grow(monkeypatch):
     """Whoever shows the arrays while they grow could leave those of the old size behind."""
     tree = ClusterTree(4)
     tree.insert(X[:10])
-    shown = _arrays.Storage.tree.fget
+    shown = ReadableTree._tree.fget
 
-    def guarded(storage):
+    def guarded(tree):
         assert tree._lock.is_mine or tree._writing.is_mine
-        return shown(storage)
+        return shown(tree)
 
-    monkeypatch.setattr(_arrays.Storage, "tree", property(guarded))
+    monkeypatch.setattr(ReadableTree, "_tree", property(guarded))
     assert (len(tree), tree.n_points, tree.n_leaves, tree.next_id) == (10, 10, 10, 10)
     assert tree.changes >= 10
     assert tree.estimate_memory(20) > 0

@@ -304,8 +304,8 @@ def test_sections_of_others_survive(tmp_path):
         assert kept.columns["points"].tolist() == [0, 1, 2]
         assert kept.columns["events"] == ["x"]
         assert kept.optional
-        assert Reader(path).optional("estimator")
-        assert not Reader(path).optional("records")
+        assert Reader(path).is_optional("estimator")
+        assert not Reader(path).is_optional("records")
         opened.save(path)
 
 

@@ -99,8 +99,8 @@ class Records:
 
     def _values(self, name: str, ids: NDArray[np.int64]) -> list[Any]:
         values = self._columns.get(name, [])
-        if np.array_equal(ids, np.arange(len(values))):
-            return list(values)
+        if len(ids) <= len(values) and np.array_equal(ids, np.arange(len(ids))):
+            return values[: len(ids)]  # more may be staged, meanwhile too
         return [values[i] if i < len(values) else None for i in ids.tolist()]
 
     def keys(self, ids: NDArray[np.int64]) -> NDArray[Any]:
