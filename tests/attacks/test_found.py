@@ -1,6 +1,7 @@
 """Defects of version 0.1.0 that do not belong to another attack, each by what a user would see."""
 
 import json
+import mmap
 import warnings
 
 import numpy as np
@@ -127,7 +128,7 @@ def test_parameters_are_those_of_scikit_learn():
     assert not refused.__sklearn_is_fitted__()
 
 
-@pytest.mark.skipif(not hasattr(_arrays.mmap, "MAP_ANONYMOUS"), reason="needs anonymous maps")
+@pytest.mark.skipif(not hasattr(mmap, "MAP_ANONYMOUS"), reason="needs anonymous maps")
 def test_large_arrays_grow_where_they_are(monkeypatch):
     """Nothing is copied: a single row must not wait until 150 MB were."""
     monkeypatch.setattr(_arrays, "_SMALL", 256)
