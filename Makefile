@@ -33,13 +33,13 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Kernels as plain Python on small inputs: so coverage sees their lines. What needs no kernels, or
-# large data, is run compiled only; the report covers both runs.
+# Kernels as plain Python on small inputs, so that coverage sees their lines; the compiled run has
+# all tests. (Tracing made it several times as slow.)
 test-plain: $(READY)
-	NUMBA_DISABLE_JIT=1 $(PYTEST) tests/unit tests/property -m "not slow and not jit" --cov --cov-report=
+	NUMBA_DISABLE_JIT=1 $(PYTEST) tests/unit tests/property tests/cli -m "not slow and not jit" --cov --cov-report=term-missing:skip-covered --cov-fail-under=95
 
 test-compiled: $(READY)
-	$(PYTEST) -m "not slow" --cov --cov-append --cov-report=term-missing:skip-covered --cov-fail-under=95
+	$(PYTEST) -m "not slow"
 
 bench: $(READY) ## speed and memory, written to benchmarks/RESULTS.md; PERCHTREE_DATA names the data folder
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
