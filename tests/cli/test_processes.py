@@ -107,7 +107,7 @@ def test_rows_that_have_arrived_are_kept_whatever_follows_them(folder, number, r
     process.stdin.flush()
     wait_until(lambda: saved_points("t.perch") == 2)
     process.send_signal(number)
-    assert "2 points are saved" in end_of(process, 0 if number == signal.SIGTERM else 1)
+    assert "2 points saved" in end_of(process, 0 if number == signal.SIGTERM else 1)
     assert Collection.open("t.perch").texts == ["x\ny", "z"]
 
 

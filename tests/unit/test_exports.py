@@ -62,6 +62,7 @@ def chain(n_points):
         inner=np.zeros(n_points - 1, bool),
         nodes=2 * np.arange(n_points - 1) + 1,
         ids=np.arange(n_points),
+        changes=0,
     )
 
 

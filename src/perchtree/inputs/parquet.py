@@ -14,6 +14,7 @@ from .batches import Batch, Columns, InputError, as_text, check_unique, rows_tha
 def load_pyarrow() -> Any:
     """Import pyarrow, or raise an error that says how to install it."""
     try:
+        import pyarrow.compute
         import pyarrow.parquet
     except ImportError:
         raise ImportError("Parquet needs pyarrow: pip install 'perchtree[parquet]'") from None
