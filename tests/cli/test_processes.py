@@ -43,6 +43,13 @@ def wait_until(condition, seconds=120):
         time.sleep(0.05)
 
 
+def listens(process):
+    """Whether a process has a handler for SIGTERM by now."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    caught = next(line.split()[1] for line in status.splitlines() if line.startswith("SigCgt"))
+    return int(caught, 16) >> (signal.SIGTERM - 1) & 1
+
+
 def saved_points(path):
     try:
         return ClusterTree.load(path).n_points
@@ -113,7 +120,7 @@ def test_rows_that_have_arrived_are_kept_whatever_follows_them(folder, number, r
 
 def test_a_stream_that_never_began(folder):
     process = start("fit", "-", "-o", "t.perch")
-    time.sleep(4)
+    wait_until(lambda: listens(process))
     process.send_signal(signal.SIGTERM)
     process.wait(60)
     assert "nothing was saved" in end_of(process, 0)
