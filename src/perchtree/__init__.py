@@ -7,13 +7,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .clusters.cuts import Cluster, Suggestion
+    from .clusters.tracking import Event
     from .collection import Collection
-    from .cuts import Cluster, Suggestion
     from .errors import CorruptFileError, InvariantError
     from .estimator import Perch
     from .files.locking import FileInUseError
     from .reading import Depth, TreeStats
-    from .tracking import Event
     from .tree import ClusterTree, check_file
 
 __all__ = [
@@ -35,16 +35,16 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Cluster": "cuts",
+    "Cluster": "clusters.cuts",
     "ClusterTree": "tree",
     "Collection": "collection",
     "CorruptFileError": "errors",
     "Depth": "reading",
-    "Event": "tracking",
+    "Event": "clusters.tracking",
     "FileInUseError": "files.locking",
     "InvariantError": "errors",
     "Perch": "estimator",
-    "Suggestion": "cuts",
+    "Suggestion": "clusters.cuts",
     "TreeStats": "reading",
     "check_file": "tree",
 }

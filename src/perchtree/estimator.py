@@ -11,12 +11,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._arguments import as_count
 from ._renamed import moved
+from .clusters.exemplars import find_exemplars
+from .clusters.tracking import Event, Tracker
 from .collection import Collection
 from .errors import CorruptFileError
-from .exemplars import find_exemplars
 from .files.contents import Contents
 from .settings import FIXED, RULES, Settings, takes_settings
-from .tracking import Event, Tracker
 from .tree import ClusterTree
 
 _SECTION = "estimator"

@@ -27,7 +27,7 @@ from ._kernels.schema import (
     Tree,
 )
 from ._locks import FairLock
-from .cuts import CRITERIA, Cluster, Cuts, Suggestion, find_cluster, points_below
+from .clusters.cuts import CRITERIA, Cluster, Cuts, Suggestion, find_cluster, points_below
 from .table import NodeTable, build_table, internal_nodes, living_ids
 
 

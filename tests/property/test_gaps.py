@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from batching import small_batches
 from gapped import insert_with_gaps, skip_ids
 from perchtree import ClusterTree
-from perchtree.exemplars import find_exemplars
+from perchtree.clusters.exemplars import find_exemplars
 from perchtree.metrics import dendrogram_purity
 from reference import ReferenceTree, clades_of
 from reference_linkage import LinkageTree

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perchtree import ClusterTree, cuts
+from perchtree import ClusterTree
+from perchtree.clusters import cuts
 from strategies import grids
 
 CRITERIA = ["cost", "diameter", "size", "scatter", "ward"]

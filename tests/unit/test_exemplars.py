@@ -7,7 +7,7 @@ from gapped import GappedTree
 from perchtree import ClusterTree
 from perchtree._centres import node_centres
 from perchtree._kernels.schema import LEAF
-from perchtree.exemplars import find_exemplars
+from perchtree.clusters.exemplars import find_exemplars
 
 MODES = [
     {"linkage": "box"},

@@ -21,11 +21,11 @@ from numba.core import config
 from in_threads import join, start
 from perchtree import ClusterTree, Collection, CorruptFileError, Event, Perch, check_file
 from perchtree._kernels.schema import FREE_BOX, FREE_POINT, MAX_LEAVES, N_LEAVES, ROOT, STATE
+from perchtree.clusters.tracking import Tracker
 from perchtree.files.container import Section, write
 from perchtree.files.contents import Contents
 from perchtree.files.trees import load_tree, save_tree
 from perchtree.settings import Settings
-from perchtree.tracking import Tracker
 from strategies import grids
 
 FROZEN = Path(__file__).parent.parent / "files"

@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 
 from perchtree import ClusterTree
 from perchtree._kernels.schema import FIRST, SCATTER
-from perchtree.cuts import Cuts
+from perchtree.clusters.cuts import Cuts
 from perchtree.metrics import dendrogram_purity
 from perchtree.refining import Refinement
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perchtree.tracking import Event, Tracker
+from perchtree.clusters.tracking import Event, Tracker
 
 
 def numbered(*clusterings):

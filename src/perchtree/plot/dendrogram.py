@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._arguments import as_count
 from .._kernels.schema import Tree
 from .._renamed import renamed
-from ..exemplars import find_exemplars
+from ..clusters.exemplars import find_exemplars
 from ..exports.aligned import numbered_classes, per_point
 from ..exports.truncated import Truncated, truncated
 from ..inert import one_line

@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import has_moments
-from ._kernels.measure import measure_diagonal
-from ._kernels.merges import find_smallest_ids, find_tops
-from ._kernels.numbering import is_point, row_of
-from ._kernels.scatter import Means, add_up, measure_scatter
-from ._kernels.schema import (
+from .._arrays import has_moments
+from .._kernels.measure import measure_diagonal
+from .._kernels.merges import find_smallest_ids, find_tops
+from .._kernels.numbering import is_point, row_of
+from .._kernels.scatter import Means, add_up, measure_scatter
+from .._kernels.schema import (
     FIRST,
     LEAF,
     LEFT,
@@ -25,7 +25,7 @@ from ._kernels.schema import (
     SIZE,
     Tree,
 )
-from .table import NodeTable, arranged
+from ..table import NodeTable, arranged
 
 Values = NDArray[np.float64]
 

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ._centres import node_centres
-from ._kernels.schema import LEAF, SIZE, Tree
-from .table import NodeTable
+from .._centres import node_centres
+from .._kernels.schema import LEAF, SIZE, Tree
+from ..table import NodeTable
 
 
 def find_exemplars(tree: Tree, table: NodeTable, clusters: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,0 +1,1 @@
+"""From a tree to flat clusters: cuts, ids that stay, a point that stands for each."""
