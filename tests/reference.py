@@ -22,6 +22,8 @@ class Node:
         self.children: list[Node] = []
         self.ids = ids if ids is not None else []
         self.box = (point, point)
+        self.kept: tuple[Vector, float] | None = None
+        """Mean and scatter of a collapsed leaf, in a tree with a linkage."""
 
     @property
     def is_leaf(self) -> bool:
@@ -145,7 +147,7 @@ class ReferenceTree:
         max_leaves: int | None = None,
     ) -> None:
         self.root: Node | None = None
-        self.n_points = 0
+        self.next_id = 0
         self.masking_rotations = 0
         self.balance_rotations = 0
         self.masking = masking
@@ -153,9 +155,13 @@ class ReferenceTree:
         self.beam_width = beam_width
         self.max_leaves = max_leaves
 
+    @property
+    def n_points(self) -> int:
+        return 0 if self.root is None else self.root.size
+
     def insert(self, x: Vector) -> None:
-        point_id = self.n_points
-        self.n_points += 1
+        point_id = self.next_id
+        self.next_id += 1
         if self.root is None:
             self.root = Node([point_id], x)
             return
@@ -168,6 +174,26 @@ class ReferenceTree:
         self.rotate_balanced(leaf.sibling)
         if self.max_leaves is not None:
             self.collapse_surplus(self.max_leaves)
+
+    def remove(self, point_id: int) -> None:
+        assert self.root is not None
+        leaf = next(leaf for leaf in self.root.leaves() if point_id in leaf.ids)
+        leaf.ids.remove(point_id)
+        if leaf.ids:
+            self.thin(leaf)
+        elif leaf.parent is None:
+            self.root = None
+        else:
+            moved_up = leaf.sibling
+            self.replace(leaf.parent, moved_up)
+            self.heal(moved_up)
+
+    def thin(self, leaf: Node) -> None:
+        """A leaf holds one id less: boxes stay."""
+
+    def heal(self, moved_up: Node) -> None:
+        self.rotate_masked(moved_up)
+        self.rotate_balanced(moved_up)
 
     def nearest_leaf(self, x: Vector) -> Node:
         assert self.root is not None
@@ -267,20 +293,22 @@ class ReferenceTree:
                 if not node.is_leaf and all(child.is_leaf for child in node.children)
             ]
             node = min(collapsible, key=lambda n: (farthest(*n.children), min(n.members)))
-            leaf = Node(sorted(node.members))
-            leaf.box = node.corners
-            self.replace(node, leaf)
+            self.replace(node, self.collapsed(node))
+
+    def collapsed(self, node: Node) -> Node:
+        leaf = Node(sorted(node.members))
+        leaf.box = node.corners
+        return leaf
 
     def clades(self) -> set[frozenset[int]]:
         """The points below each node. Two trees are the same if and only if these are."""
-        assert self.root is not None
-        return {node.members for node in self.root.nodes()}
+        return set() if self.root is None else {node.members for node in self.root.nodes()}
 
     def children(self) -> list[tuple[int, int]]:
         """The tree as merges in scikit-learn's numbering, by the definition."""
         assert self.root is not None
         merges = list(self._merges(self.root))
-        known = {frozenset([i]): i for i in range(self.n_points)}
+        known = {frozenset([i]): place for place, i in enumerate(sorted(self.root.members))}
         rows: list[tuple[int, int]] = []
         while merges:
             ready = [m for m in merges if m[2] in known and m[3] in known]
@@ -310,6 +338,8 @@ class ReferenceTree:
 def clades_of(tree: object) -> set[frozenset[int]]:
     """The ids below each node of a ClusterTree, read through its public face."""
     n_points = tree.n_points  # type: ignore[attr-defined]
+    if n_points == 0:
+        return set()
     leaves = {int(leaf) for leaf in tree.leaf_of(tree.ids)}  # type: ignore[attr-defined]
     inner = tree.table.inner  # type: ignore[attr-defined]
     merges = {n_points + int(i) for i in np.flatnonzero(~inner)}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numpy.typing import NDArray
 
 from reference import Node, ReferenceTree, Vector, box_max, box_min
 
@@ -13,6 +14,17 @@ PATIENCE, MOST_GRAFTS = 3, 8
 
 def weight(n: int, m: int) -> float:
     return n * m / (n + m)
+
+
+class Moments(NamedTuple):
+    n: int
+    mean: Vector
+    scatter: float
+
+
+def leaf_moments(leaf: Node) -> Moments:
+    """Those that a collapsed leaf keeps; otherwise of copies of one point."""
+    return Moments(len(leaf.ids), *(leaf.kept or (leaf.box[0], 0.0)))
 
 
 class LinkageTree(ReferenceTree):
@@ -25,24 +37,27 @@ class LinkageTree(ReferenceTree):
     ) -> None:
         super().__init__(beam_width=beam_width, max_leaves=max_leaves)
         self.kind, self.graft_neighbours = linkage, graft
-        self.points: list[Vector] = []
         self.grafts = self.interchanges = 0
         self.ambiguous = False
 
-    # Linkages, by definition
+    # Linkages, from the number, mean and scatter of points, taken from all leaves
 
-    def points_of(self, *nodes: Node) -> NDArray:
-        return np.array([self.points[i] for node in nodes for i in sorted(node.members)])
+    def moments(self, *nodes: Node) -> Moments:
+        parts = [leaf_moments(leaf) for node in nodes for leaf in node.leaves()]
+        n = sum(part.n for part in parts)
+        mean = sum(part.n * part.mean for part in parts) / n
+        around = sum(part.n * ((part.mean - mean) ** 2).sum() for part in parts)
+        return Moments(n, mean, sum(part.scatter for part in parts) + around)
 
-    def between(self, X: NDArray, Y: NDArray) -> float:
-        gap = ((X.mean(axis=0) - Y.mean(axis=0)) ** 2).sum()
+    def between(self, a: Moments, b: Moments) -> float:
+        gap = ((a.mean - b.mean) ** 2).sum()
         if self.kind == "ward":
-            return weight(len(X), len(Y)) * gap
-        mean_square = ((X[:, np.newaxis] - Y) ** 2).sum(axis=2).mean()
-        return mean_square * weight(len(X), len(Y)) ** 0.25
+            return weight(a.n, b.n) * gap
+        mean_square = gap + a.scatter / a.n + b.scatter / b.n
+        return mean_square * weight(a.n, b.n) ** 0.25
 
     def linkage(self, a: Node, b: Node) -> float:
-        return self.between(self.points_of(a), self.points_of(b))
+        return self.between(self.moments(a), self.moments(b))
 
     def own(self, node: Node) -> float:
         return self.linkage(*node.children)
@@ -50,9 +65,8 @@ class LinkageTree(ReferenceTree):
     # The algorithm
 
     def insert(self, x: Vector) -> None:
-        point_id = self.n_points
-        self.n_points += 1
-        self.points.append(x)
+        point_id = self.next_id
+        self.next_id += 1
         if self.root is None:
             self.root = Node([point_id], x)
             return
@@ -74,14 +88,19 @@ class LinkageTree(ReferenceTree):
     def interchange_up(self, node: Node | None, patience: float) -> None:
         quiet = 0
         while node is not None and node.parent is not None and quiet < patience:
-            left, right = node.children
-            to_left, to_right = (self.linkage(child, node.sibling) for child in (left, right))
-            quiet += 1
-            if min(to_left, to_right) < CLOSER * self.own(node):
-                self.rotate(left if to_left < CLOSER * to_right else right)
-                self.interchanges += 1
-                quiet = 0
+            quiet = 0 if self.interchange_once(node) else quiet + 1
             node = node.parent
+
+    def interchange_once(self, node: Node) -> bool:
+        if node.is_leaf:
+            return False
+        left, right = node.children
+        to_left, to_right = (self.linkage(child, node.sibling) for child in (left, right))
+        if min(to_left, to_right) >= CLOSER * self.own(node):
+            return False
+        self.rotate(left if to_left < CLOSER * to_right else right)
+        self.interchanges += 1
+        return True
 
     def graft_leaf(self, leaf: Node, neighbours: list[Node]) -> None:
         made = 0
@@ -109,8 +128,8 @@ class LinkageTree(ReferenceTree):
         if b_at_top:
             mover, stays = a, b
         elif not a_at_top:
-            union = self.points_of(a, b)
-            at_a, at_b = (self.between(union, self.points_of(v.sibling)) for v in (a, b))
+            union = self.moments(a, b)
+            at_a, at_b = (self.between(union, self.moments(v.sibling)) for v in (a, b))
             if at_b < CLOSER * at_a:
                 mover, stays = a, b
         left_behind, parent = mover.sibling, mover.parent
@@ -123,13 +142,30 @@ class LinkageTree(ReferenceTree):
         self.interchange_up(parent, PATIENCE)
         return parent, left_behind
 
+    # Removing
+
+    def thin(self, leaf: Node) -> None:
+        """The mean of a collapsed leaf stays, and so does the variance of a sample."""
+        if leaf.kept:
+            mean, scatter = leaf.kept
+            n = len(leaf.ids) + 1
+            leaf.kept = mean, scatter * (n - 2) / (n - 1)
+
+    def heal(self, moved_up: Node) -> None:
+        parent = moved_up.parent
+        if parent is None:
+            return
+        self.interchange_once(moved_up)
+        self.interchange_once(moved_up.sibling)
+        self.interchange_up(parent, np.inf)
+
     def refine(self, passes: int, neighbors: int) -> list[int]:
         made = []
         leaves = sorted(self.root.leaves(), key=lambda leaf: min(leaf.ids))
         for _ in range(passes):
             before = self.grafts
             for leaf in leaves:
-                centre = self.points_of(leaf).mean(axis=0)
+                centre = self.moments(leaf).mean
                 others = [v for v in self.nearest_leaves(centre) if v is not leaf]
                 self.note_ties(centre, others[: neighbors + 1])
                 self.graft_leaf(leaf, others[:neighbors])
@@ -149,3 +185,8 @@ class LinkageTree(ReferenceTree):
             return np.float32(self.linkage(a, b))  # as the queue has it: ties in theory are ties
 
         return self.linkage, rounded  # collapsing goes by the linkage
+
+    def collapsed(self, node: Node) -> Node:
+        leaf = super().collapsed(node)
+        leaf.kept = self.moments(node)[1:]
+        return leaf

@@ -18,6 +18,7 @@ from ._kernels.schema import (
     MAX_LEAVES,
     MAX_POINTS,
     MOMENTS,
+    N_LEAVES,
     NEXT_ID,
     NODE_COLUMNS,
     NONE,
@@ -136,10 +137,13 @@ class Storage:
         """
         ids, points, boxes = self.state[[NEXT_ID, POINT_ROWS, BOX_ROWS]].tolist()
         most_points, most_boxes = _most_rows(int(self.state[MAX_LEAVES]))
+        in_use = points, boxes
+        if self.state[MAX_LEAVES] == NONE:  # rows of removed points are used again
+            in_use = int(self.state[N_LEAVES]), int(self.state[N_LEAVES])
         tree = self.shown or self.show()
         new_ids = _capacity(len(tree.ids), ids + n_more, MAX_POINTS)
-        new_points = _capacity(len(tree.points), points + n_more, most_points)
-        new_boxes = _capacity(len(tree.boxes), boxes + n_more, most_boxes)
+        new_points = _capacity(len(tree.points), in_use[0] + n_more, most_points)
+        new_boxes = _capacity(len(tree.boxes), in_use[1] + n_more, most_boxes)
         new_moments = new_boxes if has_moments(tree) else 0
         if (new_ids, new_points, new_boxes) == (len(tree.ids), len(tree.points), len(tree.boxes)):
             return

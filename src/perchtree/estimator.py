@@ -206,6 +206,22 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             raise
         return self
 
+    def remove(self, keys: Any, *, missing: str = "error") -> Self:
+        """Remove points by their keys (ids, if there are none); see `Collection.remove`.
+
+        Clusters that persist keep their ids, and `labels_` has the rows of the last call that are
+        left.
+
+        Parameters
+        ----------
+        keys : sequence
+        missing : {"error", "ok"}
+            What to do about keys that no point has (any more): refuse them all, or skip them.
+        """
+        check_is_fitted(self)
+        self.collection_.remove(keys, missing=missing, verbose=bool(self.verbose))
+        return self
+
     def _put_back(self, before: dict[str, Any]) -> None:
         """Make all attributes what they were."""
         for name in vars(self).keys() - before.keys():
@@ -298,6 +314,8 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     def _cut(self) -> NDArray[np.int64]:
         tree = self.tree_
+        if tree.n_points == 0:
+            return np.empty(0, np.int64)
         if self.distance_threshold is not None:
             return tree.cut(distance=self.distance_threshold)
         if self.n_clusters is not None:

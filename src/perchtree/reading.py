@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ._arguments import as_choice, as_count
 from ._arrays import Storage
 from ._kernels.measure import measure_depths
+from ._kernels.numbering import is_point, row_of
 from ._kernels.schema import (
     CHANGES,
     LEAF,
@@ -28,7 +29,7 @@ from ._kernels.schema import (
 )
 from ._locks import FairLock
 from .clusters.cuts import CRITERIA, Cluster, Cuts, Suggestion, find_cluster, points_below
-from .table import NodeTable, build_table, internal_nodes, living_ids
+from .table import NodeTable, are_living, build_table, internal_nodes, living_ids
 
 
 class Depth(NamedTuple):
@@ -126,6 +127,22 @@ class ReadableTree:
         """
         with self._lock:
             return living_ids(self._tree)
+
+    def holds(self, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether there is a point with each of these ids."""
+        with self._lock:
+            return are_living(self._tree, ids)
+
+    def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The features of points, as the tree keeps them; ValueError if they were collapsed."""
+        with self._lock:
+            leaves = self._tree.ids[ids, LEAF]
+            if not is_point(leaves).all():
+                raise ValueError(
+                    "max_leaves has collapsed leaves, and vectors of their points are gone"
+                )
+            rows: NDArray[np.float32] = self._tree.points[row_of(leaves)]
+            return rows
 
     @property
     def depth(self) -> Depth:

@@ -149,6 +149,13 @@ def living_ids(tree: Tree) -> NDArray[np.int64]:
     return np.flatnonzero(tree.ids[: int(tree.state[NEXT_ID]), LEAF] != NONE)
 
 
+def are_living(tree: Tree, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each id is that of a point in the tree; any number may be asked for."""
+    living: NDArray[np.bool_] = (ids >= 0) & (ids < int(tree.state[NEXT_ID]))
+    living[living] = tree.ids[ids[living], LEAF] != NONE
+    return living
+
+
 def internal_nodes(tree: Tree) -> NDArray[np.int64]:
     """All nodes that have children."""
     boxes = box_node(np.arange(int(tree.state[BOX_ROWS])))

@@ -16,6 +16,7 @@ from ._kernels import modes
 from ._kernels.nearest import points_of_leaves
 from ._kernels.schema import MAX_POINTS, NEAR, NEXT_ID, WORK, Scratch, Tree
 from ._locks import Locks, make_locks
+from ._progress import progress
 from ._renamed import moved
 from ._validate import as_points, as_rows, chunks
 from .checks import check_collapsed, check_tree
@@ -29,6 +30,7 @@ from .files.trees import load_tree, save_tree
 from .html.page import to_html
 from .reading import ReadableTree
 from .refining import Refinement
+from .removing import removable_ids
 from .search.interface import Part
 from .search.making import make_search
 from .search.threads import count_jobs
@@ -188,8 +190,14 @@ class ClusterTree(ReadableTree):
         rows = as_rows(X, self.n_features, cosine=self.settings.is_cosine)
         return self.insert_checked(rows, verbose=verbose)
 
-    def insert_checked(self, rows: NDArray[Any], *, verbose: bool = False) -> NDArray[np.int64]:
-        """Insert rows that were checked by `as_rows` already: for callers within the package."""
+    def insert_checked(
+        self, rows: NDArray[Any], *, verbose: bool = False, normalised: bool = False
+    ) -> NDArray[np.int64]:
+        """Insert rows that were checked by `as_rows` already: for callers within the package.
+
+        With `normalised`, rows are vectors of a tree with the same metric, and taken as they are.
+        """
+        cosine = self.settings.is_cosine and not normalised
         with self._writing:
             start = self.next_id
             if start + len(rows) > MAX_POINTS:
@@ -199,9 +207,9 @@ class ClusterTree(ReadableTree):
                     self._forget()  # views of arrays that are about to grow
                     self._storage.make_room(len(rows))
                     tree = self._tree
-                with _progress(len(rows), verbose) as bar:
+                with progress(len(rows), verbose) as bar:
                     for first, stop in chunks(rows, LARGEST_ROWS, LARGEST_VALUES):
-                        batch = as_points(rows[first:stop], cosine=self.settings.is_cosine)
+                        batch = as_points(rows[first:stop], cosine=cosine)
                         for part in self._search.parts(tree, batch, self._done):
                             self._insert_part(tree, part)
                             bar.update(len(part.rows))
@@ -225,6 +233,67 @@ class ClusterTree(ReadableTree):
             with self._lock:
                 insert(tree, scratch, part.rows[start : start + ROWS_AT_ONCE])
         self._search.added(tree, range(first, int(tree.state[NEXT_ID])))
+
+    def remove(
+        self, ids: ArrayLike, *, missing: str = "error", verbose: bool = False
+    ) -> NDArray[np.int64]:
+        """Remove points, in the order given, and repair the tree around each.
+
+        Removing in one call or in many gives the same tree. Ids are never used again; features
+        are erased and their memory is used for later points. In collapsed mode the box of a leaf
+        stays as it was until its last point is removed.
+
+        Parameters
+        ----------
+        ids : array-like of int
+        missing : {"error", "ok"}
+            What to do about ids that no point has (any more), or that are given twice: refuse
+            them all, or pass over them.
+        verbose : bool
+            Show a progress bar.
+
+        Returns
+        -------
+        ids : int64 array
+            Those that were removed.
+
+        Raises
+        ------
+        ValueError
+            If a point is missing: the message names the first few. The tree is then unchanged.
+        KeyboardInterrupt
+            On Ctrl-C. The first points are removed, and the tree is whole.
+
+        Examples
+        --------
+        >>> tree = ClusterTree(n_features=1)
+        >>> _ = tree.insert([[0.0], [1.0], [9.0]])
+        >>> tree.remove([1])
+        array([1])
+        >>> tree.ids
+        array([0, 2])
+        """
+        with self._writing:
+            wanted = removable_ids(self._tree, ids, missing)
+            remove = modes.remove_kernel(self._rules, self.settings.collapses)
+            is_sorted = np.zeros(len(self._tree.nodes) if self.settings.collapses else 0, bool)
+            n_points = self.n_points
+            try:
+                with progress(len(wanted), verbose) as bar:
+                    for start in range(0, len(wanted), ROWS_AT_ONCE):
+                        part = wanted[start : start + ROWS_AT_ONCE]
+                        with self._lock:
+                            self._forget()
+                            remove(self._tree, self._upkeep, part, is_sorted)
+                        bar.update(len(part))
+            except KeyboardInterrupt:
+                raise KeyboardInterrupt(
+                    f"{n_points - self.n_points:,} of {len(wanted):,} points were removed, and the "
+                    "tree is whole"
+                ) from None
+            finally:
+                self._search.removed(self._tree, wanted[: n_points - self.n_points])
+            return wanted
 
     def refine(
         self,
@@ -286,13 +355,14 @@ class ClusterTree(ReadableTree):
         with self._writing:
             if self.n_leaves < 3:
                 return [0]
-            _, _, graft = modes.linkage_kernels(self._rules, self.settings.collapses)
+            graft = modes.repair_kernels(self._rules, self.settings.collapses).graft_rows
+            assert graft is not None
             refinement = Refinement(
                 self._tree, self._upkeep, graft, self._search, neighbors, self._lock
             )
             grafts: list[int] = []
             try:
-                with _progress(passes * self.n_leaves, verbose) as bar:
+                with progress(passes * self.n_leaves, verbose) as bar:
                     for made in itertools.islice(refinement.run(time_limit, bar), passes):
                         grafts.append(made)
                         if made == 0:
@@ -487,14 +557,6 @@ class ClusterTree(ReadableTree):
             f"<ClusterTree(n_features={self.n_features}{settings}): "
             f"{self.n_points:,} points in {self.n_leaves:,} leaves>"
         )
-
-
-def _progress(total: int, verbose: bool) -> Any:
-    if verbose:
-        from tqdm.auto import tqdm
-    else:
-        from tqdm import tqdm  # tqdm.auto complains in notebooks without widgets
-    return tqdm(total=total, unit="point", unit_scale=True, disable=not verbose)
 
 
 def check_file(path: str | Path) -> None:

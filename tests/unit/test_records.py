@@ -42,10 +42,9 @@ def test_as_many_ids_as_records(ids):
 
 def test_ids_of_keys():
     records = kept((0, {"keys": ["a", "b"]}), (5, {"keys": ["c"]}))
-    assert records.ids_of(["c", "a", "c"]).tolist() == [5, 0, 5]
+    assert records.find(["c", "a", "c"]).tolist() == [5, 0, 5]
     for unknown in ("z", 0, None, ["a"], {}):
-        with pytest.raises(ValueError, match="there is no point with the key"):
-            records.ids_of(["a", unknown])
+        assert records.find(["a", unknown]).tolist() == [0, -1]
 
 
 def test_without_keys_ids_are_the_keys():
@@ -53,9 +52,9 @@ def test_without_keys_ids_are_the_keys():
     ids = np.array([[1, 0]])
     assert records.kind is None
     assert records.keys(ids) is ids
-    assert records.ids_of([1, 0]).tolist() == [1, 0]
+    assert records.find([1, 0]).tolist() == [1, 0]
     with pytest.raises(ValueError, match="use their ids, which are whole numbers"):
-        records.ids_of(["a"])
+        records.find(["a"])
 
 
 @pytest.mark.parametrize("keys", [["x", "y", "z"], [5, 6, 7]])
@@ -66,7 +65,7 @@ def test_gaps_from_the_first_id_on(keys):
     assert records.kind is type(keys[0])
     assert records.keys(ids).tolist() == keys
     assert records.keys(ids).dtype == (np.int64 if type(keys[0]) is int else object)
-    assert records.ids_of(keys[::-1]).tolist() == [9, 4, 3]
+    assert records.find(keys[::-1]).tolist() == [9, 4, 3]
     other = 8 if type(keys[0]) is str else "w"
     assert list(records.key_problems([other]))
     assert list(records.key_problems(keys[2:]))
@@ -79,13 +78,12 @@ def test_gaps_from_the_first_id_on(keys):
 def test_what_was_staged_for_nothing_is_dropped():
     """An insert of three was interrupted after the first one: the other keys are free again."""
     records = kept((0, {"keys": ["a"]}), (1, {"keys": ["b", "c", "d"], "texts": ["B", "C", "D"]}))
-    assert records.ids_of(["d"]).tolist() == [3]
+    assert records.find(["d"]).tolist() == [3]
     records.drop_from(2)
     assert list(records.key_problems(["c", "d"])) == []
-    with pytest.raises(ValueError, match="no point with the key 'c'"):
-        records.ids_of(["c"])
+    assert records.find(["c"]).tolist() == [-1]
     records.stage(2, 1, records.checked(2, 1, keys=["d"]))
-    assert records.ids_of(["b", "d"]).tolist() == [1, 2]
+    assert records.find(["b", "d"]).tolist() == [1, 2]
     assert records.column("texts", np.arange(3)) == [None, "B", None]
 
 
@@ -113,7 +111,7 @@ def test_what_is_refused(columns, message):
     with pytest.raises(ValueError, match=message):
         records.checked(1, 2, **columns)
     assert records.keys(np.array([0])).tolist() == ["k"]
-    assert records.ids_of(["k"]).tolist() == [0]
+    assert records.find(["k"]).tolist() == [0]
 
 
 def test_either_all_keys_or_none():
@@ -166,4 +164,58 @@ def test_any_history(data):
         records.drop_from(next_id)
         ids = np.array(list(known))
         assert records.keys(ids).tolist() == list(known.values())
-        assert records.ids_of(list(known.values())).tolist() == list(known)
+        assert records.find(list(known.values())).tolist() == list(known)
+
+
+def test_what_is_forgotten_is_erased():
+    records = kept((0, {"keys": ["a", "b", "c"], "texts": ["A", "B", "C"]}))
+    assert records.find(["b"]).tolist() == [1]
+    records.forget([1])
+    assert records.find(["a", "b", "c"]).tolist() == [0, -1, 2]
+    assert "B" not in repr(vars(records))
+    records.stage(3, 1, records.checked(2, 1, keys=["b"], texts=["again"]))
+    assert records.find(["b"]).tolist() == [3]
+    assert records.column("texts", np.array([0, 2, 3])) == ["A", "C", "again"]
+    assert records.n_keys == 3
+
+
+def test_rows_with_new_keys_go_in_together():
+    records = kept((0, {"keys": ["a", "b"]}))
+    runs = list(records.runs(["x", "y", "a", "b", "z", "x", "w"], 7))
+    assert [(part.start, part.stop) for part in runs] == [
+        (0, 2),
+        (2, 3),
+        (3, 4),
+        (4, 5),
+        (5, 6),
+        (6, 7),
+    ]
+    assert list(records.runs(None, 3)) == [slice(0, 3)]
+    assert list(records.runs([], 0)) == []
+
+
+@given(st.data())
+def test_find_after_any_operations(data):
+    """Against a dictionary, whatever is staged, forgotten and dropped."""
+    records, expected, next_id = Records(), {}, 0
+    for _ in range(data.draw(st.integers(1, 12))):
+        kind = data.draw(st.sampled_from(["stage", "forget", "drop", "find"]))
+        if kind == "stage":
+            new = data.draw(st.lists(st.integers(0, 9), unique=True, max_size=4))
+            new = [key for key in new if key not in expected]
+            next_id += data.draw(st.integers(0, 2))
+            if new:
+                records.stage(next_id, len(new), {"keys": list(new)})
+                expected |= {key: next_id + place for place, key in enumerate(new)}
+                next_id += len(new)
+        elif kind == "forget" and expected:
+            key = data.draw(st.sampled_from(sorted(expected)))
+            records.forget([expected.pop(key)])
+        elif kind == "drop":
+            next_id = data.draw(st.integers(0, next_id))
+            records.drop_from(next_id)
+            expected = {key: point_id for key, point_id in expected.items() if point_id < next_id}
+        if "keys" in records:
+            found = records.find(list(range(10))).tolist()
+            assert found == [expected.get(key, -1) for key in range(10)]
+            assert records.n_keys == len(expected)

@@ -24,7 +24,7 @@ from .schema import (
     Tree,
     Upkeep,
 )
-from .walk import lowest_common, sibling_of
+from .walk import is_leaf, lowest_common, sibling_of
 
 # Bound by `specialise`.
 linkage: Callable[[Tree, int, int], float]
@@ -152,8 +152,22 @@ def repair_and_graft(tree: Tree, upkeep: Upkeep, found: Found, new_leaf: int) ->
             made += graft_along(tree, upkeep, new_leaf, neighbour, MOST_GRAFTS - made)
 
 
+def heal_linkage(tree: Tree, upkeep: Upkeep, moved_up: int) -> None:
+    """After a removal: interchange around the node that has taken its parent's place, then on the
+    path to the root."""
+    parent = tree.nodes[moved_up, PARENT]
+    if parent == NONE:
+        return
+    if not is_leaf(tree, moved_up):
+        interchange_once(tree, upkeep, moved_up)
+    other = sibling_of(tree, moved_up)
+    if not is_leaf(tree, other):
+        interchange_once(tree, upkeep, other)
+    interchange_up(tree, upkeep, parent, TO_THE_ROOT)
+
+
 def settle_copy(tree: Tree, upkeep: Upkeep, leaf: int) -> None:
-    """A leaf has got another copy of its point: means above it have moved."""
+    """A leaf has one copy of its point more, or less: means above it have moved."""
     parent = tree.nodes[leaf, PARENT]
     if parent != NONE:
         fit_moments_up(tree, parent, NONE)

@@ -180,6 +180,53 @@ def add_to_ancestors(tree: Tree, node: int, x: Floats) -> None:
 
 
 @kernel
+def touches_box(tree: Tree, leaf: int, node: int) -> bool:
+    """Whether what a leaf holds lies on the border of a node's box, not strictly inside it."""
+    box = tree.boxes[row_of(node)]
+    lower, upper = lower_corner(tree, leaf), upper_corner(tree, leaf)
+    for j in range(box.shape[1]):
+        if lower[j] <= box[0, j] or upper[j] >= box[1, j]:
+            return True
+    return False
+
+
+@kernel
+def take_from_ancestors(tree: Tree, node: int, leaf: int) -> None:
+    """AddPt of Algorithm 1 undone, from `node` to the root, for a leaf that is not below any more.
+
+    Boxes nest: above the first one that had the leaf strictly inside, only counts change.
+    """
+    shrinking = True
+    while node != NONE:
+        tree.nodes[node, SIZE] -= 1
+        if shrinking:
+            shrinking = touches_box(tree, leaf, node)
+        if shrinking:
+            fit_box(tree, node)
+        node = tree.nodes[node, PARENT]
+
+
+@kernel
+def splice(tree: Tree, leaf: int) -> int:
+    """Split undone: a leaf that holds no id disappears with its parent; the sibling moves up.
+
+    Returns the sibling; NONE if the leaf was the root.
+    """
+    parent = tree.nodes[leaf, PARENT]
+    tree.state[N_LEAVES] -= 1
+    if parent == NONE:
+        tree.state[ROOT] = NONE
+        free_node(tree, leaf)
+        return NONE
+    sibling = sibling_of(tree, leaf)
+    replace_child(tree, tree.nodes[parent, PARENT], parent, sibling)
+    take_from_ancestors(tree, tree.nodes[sibling, PARENT], leaf)
+    free_node(tree, leaf)
+    free_node(tree, parent)
+    return sibling
+
+
+@kernel
 def split(tree: Tree, leaf: int, x: Floats) -> int:
     """Split of section 3.2: a new leaf for x beside `leaf`, under a new parent of both."""
     new_leaf = make_leaf(tree, x)

@@ -10,12 +10,13 @@ from . import (
     insert,
     interchange,
     linkages,
+    remove,
     rotate,
     rows,
     rules,
 )
 from .jit import entry_point, kernel, specialise
-from .schema import AStar, Floats, Ints, Queue, Scratch, Tree, Upkeep
+from .schema import AStar, Bools, Counts, Floats, Ints, Queue, Scratch, Tree, Upkeep
 
 Search = Callable[[Tree, Any, Floats], None]
 """Finds the leaf for one row: in the current tree, or among answers found before."""
@@ -51,33 +52,64 @@ BALANCES = {"size": rules.improves_size, "ratio": rules.improves_ratio, None: No
 """Name -> condition 1 of section 4.1."""
 
 
+class Repairs(NamedTuple):
+    """What puts a tree in order again, by the rules of its mode."""
+
+    after_insert: Any
+    after_count: Any
+    """After a leaf has one id more or less."""
+    after_removal: Any
+    graft_rows: Grafts | None
+    """Passes of grafts over a tree that stands; only with a linkage."""
+
+
 @functools.cache
 def insert_kernel(
     by: Rules, search: Search, record: Record, collapsing: bool
 ) -> Callable[[Tree, Scratch, Floats], None]:
     """Insert rows, each beside the leaf that `search` finds; only what is used is compiled."""
-    note_change: Any = rotate.ignore_change
-    collapse_surplus: Any = insert.no_collapse
-    if collapsing:
-        _, note_change, collapse_surplus = collapse_kernels(by)
-    if by.linkage == "box":
-        repair, settle_copy = box_repair(by, note_change), rotate.ignore_copy
-    else:
-        repair, settle_copy, _ = linkage_kernels(by, collapsing)
+    repairs = repair_kernels(by, collapsing)
     return entry_point(
         specialise(
             insert.insert_rows,
             search=search,
-            repair=repair,
-            settle_copy=settle_copy,
-            note_change=note_change,
-            collapse_surplus=collapse_surplus,
+            repair=repairs.after_insert,
+            settle_copy=repairs.after_count,
+            note_change=_note_change(by, collapsing),
+            collapse_surplus=collapse_kernels(by)[2] if collapsing else insert.no_collapse,
             record=record,
         )
     )
 
 
-def box_repair(by: Rules, note_change: Any) -> Any:
+@functools.cache
+def remove_kernel(by: Rules, collapsing: bool) -> Callable[[Tree, Upkeep, Counts, Bools], None]:
+    """Remove points by their ids."""
+    repairs = repair_kernels(by, collapsing)
+    return entry_point(
+        specialise(
+            remove.remove_ids,
+            settle_copy=repairs.after_count,
+            heal=repairs.after_removal,
+            note_change=_note_change(by, collapsing),
+        )
+    )
+
+
+def _note_change(by: Rules, collapsing: bool) -> Any:
+    return collapse_kernels(by)[1] if collapsing else rotate.ignore_change
+
+
+@functools.cache
+def repair_kernels(by: Rules, collapsing: bool) -> Repairs:
+    """The repairs of a mode."""
+    note_change = _note_change(by, collapsing)
+    if by.linkage == "box":
+        return _box_repairs(by, note_change)
+    return _linkage_repairs(by, note_change)
+
+
+def _box_repairs(by: Rules, note_change: Any) -> Repairs:
     """The paper's rotations."""
     is_masked, may_overlap, _ = MASKINGS[by.masking]
     improves_balance = BALANCES[by.balance]
@@ -95,19 +127,18 @@ def box_repair(by: Rules, note_change: Any) -> Any:
                 note_change=note_change,
             )
         )
-    return kernel(
-        specialise(
-            rotate.repair_boxes, repair_masking=repair_masking, repair_balance=repair_balance
-        )
+    both = {"repair_masking": repair_masking, "repair_balance": repair_balance}
+    return Repairs(
+        kernel(specialise(rotate.repair_boxes, **both)),
+        rotate.ignore_copy,
+        kernel(specialise(rotate.heal_boxes, **both)),
+        None,
     )
 
 
-@functools.cache
-def linkage_kernels(by: Rules, collapsing: bool) -> tuple[Any, Any, Grafts]:
-    """What repairs the tree after an insert, and after a copy; and the grafts of `refine`."""
-    parts: dict[str, Any] = {"formula": LINKAGES[by.linkage], "note_change": rotate.ignore_change}
-    if collapsing:
-        _, parts["note_change"], _ = collapse_kernels(by)
+def _linkage_repairs(by: Rules, note_change: Any) -> Repairs:
+    """Interchanges, and grafts."""
+    parts: dict[str, Any] = {"formula": LINKAGES[by.linkage], "note_change": note_change}
     # Each is bound to those before it that it names.
     for function in (
         linkages.linkage,
@@ -120,6 +151,7 @@ def linkage_kernels(by: Rules, collapsing: bool) -> tuple[Any, Any, Grafts]:
         interchange.graft_along,
         interchange.repair_linkage,
         interchange.repair_and_graft,
+        interchange.heal_linkage,
         interchange.settle_copy,
         interchange.graft_rows,
     ):
@@ -127,8 +159,12 @@ def linkage_kernels(by: Rules, collapsing: bool) -> tuple[Any, Any, Grafts]:
         used = {name: parts[name] for name in named.__code__.co_names if name in parts}
         make = entry_point if function is interchange.graft_rows else kernel
         parts[function.__name__] = make(specialise(named, **used))
-    repair = parts["repair_and_graft" if by.grafts else "repair_linkage"]
-    return repair, parts["settle_copy"], parts["graft_rows"]
+    return Repairs(
+        parts["repair_and_graft" if by.grafts else "repair_linkage"],
+        parts["settle_copy"],
+        parts["heal_linkage"],
+        parts["graft_rows"],
+    )
 
 
 @functools.cache

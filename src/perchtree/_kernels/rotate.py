@@ -39,7 +39,7 @@ def ignore_change(tree: Tree, queue: Queue, node: int) -> None:
 
 
 @kernel
-def no_rotations(tree: Tree, upkeep: Upkeep, new_leaf: int) -> None:
+def no_rotations(tree: Tree, upkeep: Upkeep, node: int) -> None:
     """The greedy algorithm of section 3.2."""
 
 
@@ -49,14 +49,19 @@ def ignore_copy(tree: Tree, upkeep: Upkeep, leaf: int) -> None:
 
 
 def repair_boxes(tree: Tree, upkeep: Upkeep, found: Found, new_leaf: int) -> None:
-    """Both kinds of rotations, one after the other."""
-    repair_masking(tree, upkeep, new_leaf)
-    repair_balance(tree, upkeep, new_leaf)
+    """Both kinds of rotations, one after the other, from the new leaf's sibling upwards."""
+    repair_masking(tree, upkeep, sibling_of(tree, new_leaf))
+    repair_balance(tree, upkeep, sibling_of(tree, new_leaf))
 
 
-def rotate_masked(tree: Tree, upkeep: Upkeep, new_leaf: int) -> None:
-    """Masking rotations (section 3.3) from the new leaf's sibling upwards."""
-    node = sibling_of(tree, new_leaf)
+def heal_boxes(tree: Tree, upkeep: Upkeep, moved_up: int) -> None:
+    """The same rotations after a removal, from the node that has taken its parent's place."""
+    repair_masking(tree, upkeep, moved_up)
+    repair_balance(tree, upkeep, moved_up)
+
+
+def rotate_masked(tree: Tree, upkeep: Upkeep, node: int) -> None:
+    """Masking rotations (section 3.3) from a node upwards."""
     while has_aunt(tree, node):
         parent = tree.nodes[node, PARENT]
         upkeep.done[MASKING_CHECKS] += 1
@@ -69,12 +74,11 @@ def rotate_masked(tree: Tree, upkeep: Upkeep, new_leaf: int) -> None:
         node = parent
 
 
-def rotate_balanced(tree: Tree, upkeep: Upkeep, new_leaf: int) -> None:
-    """Balance rotations (section 4.1) from the new leaf's present sibling to the root.
+def rotate_balanced(tree: Tree, upkeep: Upkeep, node: int) -> None:
+    """Balance rotations (section 4.1) from a node to the root.
 
     At each level the smaller of two siblings is tried first, then the other.
     """
-    node = sibling_of(tree, new_leaf)
     while has_aunt(tree, node):
         parent = tree.nodes[node, PARENT]
         aunt = sibling_of(tree, parent)

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from .asking import cut, info, predict, score
+from .changing import merge, remove
 from .demo import demo
 from .growing import add, fit, refine
 from .running import describe, inert_usage_errors, say
@@ -43,11 +44,26 @@ def main() -> None:
     """Online hierarchical clustering for very many points and very many clusters.
 
     From data to clusters: `perch fit data.npy -o data.perch`, then `perch cut data.perch -k 1000 -o
-    clusters.csv`. More points may be added at any time, by `perch add`.
+    clusters.csv`. More points may be added at any time, by `perch add`, and taken out, by `perch
+    remove`.
 
     Errors are one line on standard error. Exit codes: 0 fine, 1 failure, 2 wrong usage.
     """
 
 
-for command in (fit, add, refine, cut, predict, score, info, plot, export, check, demo):
+for command in (
+    fit,
+    add,
+    remove,
+    merge,
+    refine,
+    cut,
+    predict,
+    score,
+    info,
+    plot,
+    export,
+    check,
+    demo,
+):
     main.add_command(command)

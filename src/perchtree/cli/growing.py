@@ -80,16 +80,26 @@ def fit(input: str, output: str, mode: str, force: bool, quiet: bool, **options:
 @N_JOBS
 @INPUT_COLUMNS
 @GROWING
+@click.option(
+    "--update",
+    is_flag=True,
+    help="Let rows replace the records that have their ids: vector, text and class. [default: an "
+    "error]",
+)
 @QUIET
-def add(tree: str, input: str, n_jobs: int | None, quiet: bool, **options: Any) -> None:
+def add(
+    tree: str, input: str, n_jobs: int | None, update: bool, quiet: bool, **options: Any
+) -> None:
     """Add the rows of INPUT to TREE, which is replaced safely when all are in.
 
-    The tree is the one that `fit` would have made of all rows. If the tree knows its features by
-    name, columns with these names are taken. Everything about INPUT is as for `perch fit`.
+    Without --update, the tree is the one that `fit` would have made of all rows. If the tree knows
+    its features by name, columns with these names are taken. Everything about INPUT is as for
+    `perch fit`.
 
     \b
     Examples:
       perch add people.perch more.csv --id person --text name
+      perch add people.perch corrected.csv --id person --text name --update
       perch add vectors.perch vectors.npy --skip-rows 120000
     """
     reading = Reading.taken_from(options)
@@ -98,8 +108,8 @@ def add(tree: str, input: str, n_jobs: int | None, quiet: bool, **options: Any) 
     from .opening import open_collection
 
     check_writable(tree)
-    with open_collection(tree, n_jobs, write=True) as collection:
-        _grow(collection, tree, input, reading, options, quiet)
+    with open_collection(tree, n_jobs, write=True, may_be_empty=True) as collection:
+        _grow(collection, tree, input, reading, options, quiet, update=update)
         for kind, column in (("class", collection.classes), ("text", collection.texts)):
             if column is not None and column[-1] is None:
                 say(f"warning: new points have no {kind}, others do: --{kind} names the column")
@@ -112,6 +122,8 @@ def _grow(
     reading: Reading,
     options: dict[str, Any],
     quiet: bool,
+    *,
+    update: bool = False,
 ) -> None:
     from ..collection.intake import Intake
     from .progress import Watch, shown_progress
@@ -126,26 +138,26 @@ def _grow(
             sys.exit(0 if name == "-" and stop.signal == signal.SIGTERM else 1)
         if options["shuffle"] is not None and len(collection) == 0:
             collection.notes["keys_are_rows"] = True
-        watch, before = Watch(collection), len(collection)
+        watch, before = Watch(collection), collection.next_id
         with shown_progress(collection, source, quiet=quiet) as show:
             intake = Intake(
                 collection, source, n_rows=reading.batch, first_row=options["skip_rows"],
-                skip_bad=reading.skip_bad, show=show,
+                skip_bad=reading.skip_bad, update=update, show=show,
             )  # fmt: skip
             if options["checkpoint"] is not None:
                 intake.checkpoint_to(path, options["checkpoint"])
             taken = intake.run(stop)
-        if len(collection) > before:
+        if collection.next_id > before:
             collection.save(path)
         _say_what_was_left_out(taken, collection, quiet)
         if stop.asked:
-            command = ["perch", "add", path, name, *reading.as_options()]
+            command = ["perch", "add", path, name, *reading.as_options()] + ["--update"] * update
             _say_how_to_go_on(collection, path, command, options, taken.n_rows)
             sys.exit(0 if source.live and stop.signal == signal.SIGTERM else 1)
-    if len(collection) == before and not (reading.skip_bad and taken.n_bad and before):
+    if collection.next_id == before and not (reading.skip_bad and taken.n_bad and before):
         raise ValueError(f"{source.name}: there are no rows to insert")
     if not quiet:
-        saved = f"saved as {path}" if len(collection) > before else f"{path} is as it was"
+        saved = f"saved as {path}" if collection.next_id > before else f"{path} is as it was"
         say(f"{watch}; {saved}")
 
 

@@ -46,7 +46,7 @@ class Tracker:
             return self.restart(points, clusters, len(points))
         overlaps = _Overlaps(self.points, self.labels, points, clusters)
         ids = overlaps.inherited_ids(self.next_id)
-        self.next_id = max(self.next_id, int(ids.max()) + 1)
+        self.next_id = max(self.next_id, int(ids.max(initial=-1)) + 1)
         self.events += overlaps.events(ids)
         self.points, self.labels = points, ids[clusters]
         return self.labels
@@ -54,7 +54,7 @@ class Tracker:
     def restart(self, points: Labels, clusters: Labels, size: int) -> Labels:
         """Ids as they come: what was read before is forgotten."""
         self.points, self.labels = points, clusters
-        self.next_id = int(clusters.max()) + 1
+        self.next_id = int(clusters.max(initial=-1)) + 1
         self.first_size = size
         self.events = []
         return self.labels

@@ -2,23 +2,33 @@
 
 import contextlib
 import copy
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._arguments import as_choice
+from .._kernels.schema import NONE
 from .._locks import make_locks
+from .._progress import progress
 from .._validate import as_rows
 from ..errors import CorruptFileError
 from ..files.contents import Contents
 from ..files.locking import lock_for_writing
 from ..files.trees import load_tree, save_tree
+from ..removing import refuse_missing, usable
 from ..settings import Settings, takes_settings
 from ..tree import ClusterTree
-from .records import COLUMNS, Records
+from .merging import check_features, check_settings
+from .records import COLUMNS, Records, as_columns
 
 _SECTION = "records"
+
+UPDATED_AT_ONCE = 256
+"""Records replaced while readers wait."""
 
 
 class Collection:
@@ -115,18 +125,247 @@ class Collection:
         self, tree: ClusterTree, rows: NDArray[Any], verbose: bool, **given: Any
     ) -> NDArray[np.int64]:
         """Insert checked rows, if their columns can be used; no other thread changes the tree."""
-        first = tree.next_id
-        self.records.drop_from(first)  # if an interruption has kept us from it
+        self._tidy(tree)
         columns = self.records.checked(tree.n_points, len(rows), **given)
-        try:
-            self.records.stage(first, len(rows), columns)
-            self._tree = tree  # readers see what is in, while the rest follows
+        with self._staged(tree, len(rows), columns):
             return tree.insert_checked(rows, verbose=verbose)
+
+    @contextlib.contextmanager
+    def _staged(
+        self, tree: ClusterTree, n_rows: int, columns: dict[str, list[Any]]
+    ) -> Iterator[None]:
+        """Keep checked columns of rows that are inserted meanwhile; of those that get in."""
+        try:
+            self.records.stage(tree.next_id, n_rows, columns)
+            self._tree = tree  # readers see what is in, while the rest follows
+            yield
         except BaseException:
             if tree.next_id == 0:
                 self._tree = None
             self.records.drop_from(tree.next_id)
             raise
+
+    def _tidy(self, tree: ClusterTree) -> None:
+        """Forget what belongs to no point, if an interruption has kept us from it."""
+        self.records.drop_from(tree.next_id)
+        if self.records.n_keys > tree.n_points:
+            self.records.forget(np.setdiff1d(np.arange(tree.next_id), tree.ids).tolist())
+
+    # Removing and changing
+
+    def remove(self, keys: Any, *, missing: str = "error", verbose: bool = False) -> NDArray[Any]:
+        """Remove records, in the order given, with all that is known of them.
+
+        Nothing of their keys, texts, classes and vectors is in a file or a pickle that is made
+        afterwards, with one exception: a leaf that `max_leaves` has collapsed keeps its box, and a
+        border of that may be a coordinate of a removed vector. A removed key can be added again.
+
+        Parameters
+        ----------
+        keys : sequence
+            Keys; ids, if the records have no keys.
+        missing : {"error", "ok"}
+            What to do about keys that no record has (any more), or that are given twice: refuse
+            them all, or pass over them.
+        verbose : bool
+            Show a progress bar.
+
+        Returns
+        -------
+        keys : array
+            Those that were removed.
+
+        Raises
+        ------
+        ValueError
+            If a record is missing: the message names the first few. Nothing has changed then.
+        KeyboardInterrupt
+            The first records are removed then, and the collection is whole.
+
+        Examples
+        --------
+        >>> people = Collection()
+        >>> _ = people.add([[0.0], [1.0], [9.0]], keys=["ann", "anne", "bob"])
+        >>> people.remove(["anne"])
+        array(['anne'], dtype=object)
+        >>> people.keys
+        array(['ann', 'bob'], dtype=object)
+        """
+        with self._locks.writing:
+            ids = self.records.find(keys)
+            known = np.zeros(len(ids), bool) if self._tree is None else self._tree.holds(ids)
+            ids = ids[usable(ids, known, missing, "key", keys)]
+            removed = self.records.keys(ids)
+            if len(ids):
+                self._take_out(ids, verbose=verbose)
+            return removed
+
+    def _take_out(self, ids: NDArray[np.int64], *, verbose: bool = False) -> None:
+        """Remove points and what is known of them; if it is interrupted, those that are gone."""
+        tree = self.tree
+        try:
+            tree.remove(ids, verbose=verbose)
+        finally:
+            self.records.forget(ids[~tree.holds(ids)].tolist())
+            if tree.n_points == 0:
+                self.records.drop_from(0)
+
+    def update(
+        self,
+        keys: Any,
+        X: ArrayLike | None = None,
+        *,
+        texts: Any = None,
+        classes: Any = None,
+        missing: str = "error",
+        verbose: bool = False,
+    ) -> None:
+        """Replace the vectors, texts or classes of records under their keys, one after the other.
+
+        What is not given stays as it was. A record with a new vector is a new point of the tree: it
+        gets a new id, and comes last in the order of `ids`. Any split into calls gives the same.
+
+        Parameters
+        ----------
+        keys : sequence of n_rows
+        X : array-like of shape (n_rows, n_features), optional
+        texts, classes : sequences of n_rows, optional
+        missing : {"error", "add"}
+            What to do about keys that no record has: refuse them all, or add these records.
+        verbose : bool
+            Show a progress bar.
+
+        Raises
+        ------
+        ValueError
+            If anything is wrong. Nothing has changed then.
+        KeyboardInterrupt, MemoryError
+            The first records are updated then, the others as they were; the message says how many.
+
+        Examples
+        --------
+        >>> people = Collection()
+        >>> _ = people.add([[0.0], [1.0], [9.0]], keys=["ann", "anne", "bob"])
+        >>> people.update(["ann"], [[8.0]])
+        >>> people.nearest([[8.5]], k=2)[0]
+        array([['ann', 'bob']], dtype=object)
+        """
+        as_choice("missing", missing, ("error", "add"))
+        with self._locks.writing:
+            if len(self) == 0 and missing == "add":
+                self.add(X, keys=keys, texts=texts, classes=classes, verbose=verbose)
+                return
+            ids = self.records.find(keys)
+            if missing == "error":
+                refuse_missing(self.tree.holds(ids), "key", keys)
+            columns = as_columns(len(ids), texts=texts, classes=classes)
+            if X is None:
+                if (ids == NONE).any():
+                    raise ValueError("new records need vectors: give X, one row per record")
+                self.records.revise(ids.tolist(), columns)
+                return
+            rows = as_rows(X, self.tree.n_features, cosine=self.settings.is_cosine)
+            columns |= self.records.checked_again(keys, len(rows))
+            self._replace(rows, columns, verbose=verbose)
+
+    def _replace(
+        self,
+        rows: NDArray[Any],
+        columns: dict[str, list[Any]],
+        *,
+        verbose: bool = False,
+        normalised: bool = False,
+    ) -> None:
+        """Insert checked rows, each in place of the record with its key if there is one.
+
+        Rows with new keys are inserted together, which makes no difference to the tree.
+        """
+        tree, first = self.tree, self.tree.next_id
+        self._tidy(tree)
+        try:
+            with progress(len(rows), verbose) as bar:
+                for part in list(self.records.runs(columns.get("keys"), len(rows))):
+                    own = {name: values[part] for name, values in columns.items()}
+                    self._replace_run(rows[part], own, normalised=normalised)
+                    bar.update(part.stop - part.start)
+        except (KeyboardInterrupt, MemoryError) as error:
+            raise type(error)(
+                f"{tree.next_id - first:,} of {len(rows):,} records are in, and the collection is "
+                "whole: go on with the rest"
+            ) from None
+
+    def _replace_run(
+        self, rows: NDArray[Any], columns: dict[str, list[Any]], *, normalised: bool
+    ) -> None:
+        """Replace one record, or insert several that are new.
+
+        The new point goes in before the old one goes out, with readers kept away: a record is never
+        missing, wherever this is interrupted, and nobody meets it twice.
+        """
+        tree = self.tree
+        old = self.records.find(columns.get("keys", [NONE])[:1])
+        if old[0] == NONE:
+            with self._staged(tree, len(rows), columns):
+                tree.insert_checked(rows, normalised=normalised)
+            return
+        with tree.lock():
+            next_id, whole = tree.next_id, self.records.row(old) | columns
+            try:
+                with self._staged(tree, 1, whole):
+                    tree.insert_checked(rows, normalised=normalised)
+            finally:
+                if tree.next_id > next_id:
+                    self._take_out(old)
+
+    def merge(self, other: Self, *, update: bool = False, verbose: bool = False) -> Self:
+        """Make a collection of the records of both; neither of the two changes.
+
+        The records of the smaller one are inserted into a copy of the larger one.
+
+        Parameters
+        ----------
+        other : Collection
+            With the same settings (`n_jobs` aside), the same features, and keys if these have some.
+        update : bool
+            Whether a record of `other` replaces the one with the same key; otherwise equal keys are
+            an error.
+        verbose : bool
+            Show a progress bar.
+
+        Raises
+        ------
+        ValueError
+            If the two do not fit together, or `max_leaves` has collapsed leaves of the smaller one:
+            their vectors are gone.
+        """
+        larger, smaller = (other, self) if len(other) > len(self) else (self, other)
+        check_settings(self.settings, other.settings)
+        if len(smaller) == 0:
+            return larger.copy()
+        check_features(
+            self.tree.n_features, other.tree.n_features, self.feature_names, other.feature_names
+        )
+        if self.has_keys != other.has_keys:
+            raise ValueError("the two cannot be merged: one has keys of its own, the other none")
+        with smaller.tree.reading():
+            ids = smaller.ids
+            rows, columns = smaller.tree.vectors(ids), smaller.records.row(ids)
+        union = larger.copy()
+        union.feature_names = self.feature_names or other.feature_names
+        union.notes.pop("keys_are_rows", None)
+        if union.has_keys:
+            known = union.records.find(columns["keys"]) != NONE
+            if known.any() and not update:
+                raise ValueError(
+                    f"both have the key {columns['keys'][int(known.argmax())]!r:.100}, one of "
+                    f"{int(known.sum()):,} such: with update=True, records of the second replace "
+                    "those of the first"
+                )
+            if smaller is self:
+                rows = rows[~known]
+                columns = {n: list(itertools.compress(v, ~known)) for n, v in columns.items()}
+        union._replace(rows, columns, verbose=verbose, normalised=True)
+        return union
 
     # Asking
 
@@ -138,6 +377,11 @@ class Collection:
 
     def __len__(self) -> int:
         return 0 if self._tree is None else self._tree.n_points
+
+    @property
+    def next_id(self) -> int:
+        """The id that the next record will get: so many were ever added."""
+        return 0 if self._tree is None else self._tree.next_id
 
     @property
     def ids(self) -> NDArray[np.int64]:
@@ -166,11 +410,11 @@ class Collection:
 
     def ids_of(self, keys: Any) -> NDArray[np.int64]:
         """The ids of records, given their keys; ValueError names the first that is unknown."""
-        ids = self.records.ids_of(keys)
+        ids = self.records.find(keys)
         missing = ~np.isin(ids, self.ids)
         if missing.any():
             raise ValueError(
-                f"there is no point with the key {list(keys)[int(missing.argmax())]!r}"
+                f"there is no point with the key {list(keys)[int(missing.argmax())]!r:.100}"
             )
         return ids
 
@@ -234,7 +478,7 @@ class Collection:
         self.settings = stored.settings
         tree = ClusterTree.from_stored(stored)
         tree.use_locks(self._locks)
-        self._tree = tree if tree.n_points else None
+        self._tree = tree if tree.next_id else None
         contents = others.pop(_SECTION, Contents({}, {}))
         self.sections = others
         self.notes = dict(contents.meta)
@@ -247,20 +491,9 @@ class Collection:
                     raise ValueError("names of other features than the tree has")
                 self.feature_names = [str(name) for name in names]
             kept = {name: columns[name] for name in COLUMNS if name in columns}
-            self._restore(ids, self.records.checked(0, len(ids), **kept))
+            self.records.restore(ids, self.records.checked(0, len(ids), **kept))
         except ValueError as error:
             raise CorruptFileError(f"{path} has records that make no sense: {error}") from None
-
-    def _restore(self, ids: NDArray[np.int64], columns: dict[str, list[Any]]) -> None:
-        if len(ids) == 0:
-            return
-        by_id: dict[str, list[Any]] = {}
-        for name, values in columns.items():
-            spread: list[Any] = [None] * (int(ids[-1]) + 1)
-            for point_id, value in zip(ids.tolist(), values, strict=True):
-                spread[point_id] = value
-            by_id[name] = spread
-        self.records.stage(0, int(ids[-1]) + 1, by_id)
 
     def save(self, path: str | Path) -> None:
         """Save everything to one file, from which `open` makes the same collection.
@@ -312,7 +545,7 @@ class Collection:
     def __getstate__(self) -> dict[str, Any]:
         with contextlib.nullcontext() if self._tree is None else self._tree.stored():
             state = vars(self) | {
-                "records": self.records.copy(),
+                "records": self.records.copy(self.ids),
                 "_tree": None if self._tree is None else self._tree.__getstate__(),
                 "notes": copy.deepcopy(self.notes),
                 "sections": dict(self.sections),

@@ -69,18 +69,19 @@ class Intake:
         n_rows: int,
         first_row: int = 0,
         skip_bad: bool = False,
+        update: bool = False,
         show: Callable[[Batch | None], None] = lambda _batch: None,
     ) -> None:
         self.collection, self.source = collection, source
         self._n_rows, self._first_row, self._skip_bad = n_rows, first_row, skip_bad
-        self._show = show
+        self._update, self._show = update, show
         self._checkpoint: tuple[str, float] | None = None
         self._saved_at = time.monotonic()
         self._saved_row: int | None = None
         self._bad: list[Problem] = []
         self._n_bad = 0
         self._taken: tuple[Batch, int] | None = None
-        """The last batch, and how many points there were before it."""
+        """The last batch, and the id that its first row was to get."""
 
     def checkpoint_to(self, path: str, seconds: float) -> None:
         """Save to a file every so many seconds."""
@@ -90,12 +91,12 @@ class Intake:
     def next_row(self) -> int:
         """The number of the first row that is not in the tree, and was not left out.
 
-        It follows from the number of points, so it is right wherever a signal came.
+        It follows from the ids given so far, so it is right wherever a signal came.
         """
         if self._taken is None:
             return self._first_row
         batch, before = self._taken
-        waiting = batch.rows[len(self.collection) - before :]
+        waiting = batch.rows[self.collection.next_id - before :]
         if len(waiting):
             return int(waiting[0])
         last: list[int] = [*batch.rows[-1:].tolist(), *(p.row for p in batch.bad[-1:])]
@@ -128,17 +129,20 @@ class Intake:
             raise InputError(f"{source.name}: {error}{self._what_was_saved()}") from None
 
     def _take(self, batch: Batch, stop: Stop) -> None:
-        batch = fitting(self.collection, batch)
+        batch = fitting(self.collection, batch, update=self._update)
         # Once a stop was asked for, the last line may be cut; to save is what counts then.
         if batch.bad and not self._skip_bad and not stop.asked:
             raise InputError(f"{batch.bad[0].place} {batch.bad[0].why}; --skip-bad leaves such "
                              "rows out")  # fmt: skip
-        self._taken = batch, len(self.collection)
+        self._taken = batch, self.collection.next_id
         if len(batch.X):
             if len(self.collection) == 0:
                 self.collection.feature_names = self.source.feature_names
             columns: dict[str, Any] = batch.companions
-            self.collection.add(batch.X, **columns)
+            if self._update:
+                self.collection.update(X=batch.X, **columns, missing="add")
+            else:
+                self.collection.add(batch.X, **columns)
         self._n_bad += len(batch.bad)
         self._bad += batch.bad[: _MOST_LISTED - len(self._bad)]
 
@@ -199,7 +203,7 @@ def arriving(source: TextSource, n_rows: int, first_row: int, stop: Stop) -> Ite
         yield from skip_rows([item], first_row)
 
 
-def fitting(collection: Collection, batch: Batch) -> Batch:
+def fitting(collection: Collection, batch: Batch, *, update: bool = False) -> Batch:
     """The batch without rows that the collection cannot take, and with keys of its kind."""
     batch = batch.checked(cosine=collection.settings.is_cosine)
     if len(batch.X) == 0:
@@ -211,11 +215,13 @@ def fitting(collection: Collection, batch: Batch) -> Batch:
                 "the tree's points have ids: name the column with --id (in a .npy file there "
                 "is none: use another kind of input)"
             )
+        if update:
+            raise InputError("name the column with ids, by --id: --update goes by them")
         return batch
     if len(collection) and not collection.has_keys:
         raise InputError("the tree's points have no ids: leave out --id, or fit again with it")
     batch = with_keys(batch, collection.records.kind)
-    problems = dict(collection.records.key_problems(batch.companions["keys"]))
+    problems = dict(collection.records.key_problems(batch.companions["keys"], again=update))
     return batch.without({i: why.replace("keys", "ids") for i, why in problems.items()})
 
 
@@ -240,6 +246,13 @@ def with_keys(batch: Batch, kind: type | None) -> Batch:
             empty = keys[i] is None or keys[i] == ""
             problems[i] = "has no id" if empty else f"has the id {keys[i]!r:.50}: {whole}"
     return batch._replace(companions=batch.companions | {"keys": own}).without(problems)
+
+
+def keys_from_texts(collection: Collection, texts: list[str]) -> list[Any]:
+    """Keys as the collection has them, where ids are whole numbers that were given as texts."""
+    kind = (collection.records.kind or str) if collection.has_keys else int
+    keys = [_as_key(kind, text) for text in texts]
+    return [text if key is None else key for text, key in zip(texts, keys, strict=True)]
 
 
 def _as_key(kind: type, key: Any) -> Any:

@@ -115,6 +115,9 @@ def _scan(tree: Tree, rows: Rows, k: int, n_jobs: int) -> Nearest:
     n_rows = int(tree.state[POINT_ROWS])
     leaves = point_node(np.arange(n_rows))
     points = Points(tree.points[:n_rows], np.ascontiguousarray(tree.nodes[leaves, FIRST]))
+    if 2 * int(tree.state[N_LEAVES]) < n_rows:  # after removals most rows are free: leave them out
+        living = np.flatnonzero(points.ids != NONE)
+        points = Points(points.rows[living], points.ids[living])
     bounds = None
     if tree.state[ROOT] != NONE:
         bounds = np.empty((2, rows.shape[1]), np.float32)
