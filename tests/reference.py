@@ -184,14 +184,18 @@ class ReferenceTree:
         elif leaf.parent is None:
             self.root = None
         else:
-            moved_up = leaf.sibling
+            moved_up, leaf.ids = leaf.sibling, [point_id]
+            orphan = self.orphan(leaf)
             self.replace(leaf.parent, moved_up)
-            self.heal(moved_up)
+            self.heal(moved_up, orphan)
+
+    def orphan(self, leaf: Node) -> Node | None:
+        """By boxes nobody looks for grafts."""
 
     def thin(self, leaf: Node) -> None:
         """A leaf holds one id less: boxes stay."""
 
-    def heal(self, moved_up: Node) -> None:
+    def heal(self, moved_up: Node, orphan: Node | None) -> None:
         self.rotate_masked(moved_up)
         self.rotate_balanced(moved_up)
 

@@ -10,6 +10,7 @@ from reference import Node, ReferenceTree, Vector, box_max, box_min
 
 CLOSER, WORTH_A_GRAFT = 1 - 1e-5, 0.9799
 PATIENCE, MOST_GRAFTS = 3, 8
+EXPANDED = 24
 
 
 def weight(n: int, m: int) -> float:
@@ -151,13 +152,48 @@ class LinkageTree(ReferenceTree):
             n = len(leaf.ids) + 1
             leaf.kept = mean, scatter * (n - 2) / (n - 1)
 
-    def heal(self, moved_up: Node) -> None:
+    def orphan(self, leaf: Node) -> Node | None:
+        """The leaf beside a leaf: always down to the nearer child, the left one of equals."""
+        node = leaf.sibling
+        while not node.is_leaf:
+            left, right = node.children
+            nearer = self.spread(leaf, right) < CLOSER * self.spread(leaf, left)
+            node = right if nearer else left
+        return node
+
+    def spread(self, leaf: Node, node: Node) -> float:
+        """The mean squared distance from a leaf's mean to a node's points."""
+        mean, other = self.moments(leaf).mean, self.moments(node)
+        return ((mean - other.mean) ** 2).sum() + other.scatter / other.n
+
+    def heal(self, moved_up: Node, orphan: Node | None) -> None:
         parent = moved_up.parent
-        if parent is None:
-            return
-        self.interchange_once(moved_up)
-        self.interchange_once(moved_up.sibling)
-        self.interchange_up(parent, np.inf)
+        if parent is not None:
+            self.interchange_once(moved_up)
+            self.interchange_once(moved_up.sibling)
+            self.interchange_up(parent, np.inf)
+        if self.graft_neighbours > 0:
+            self.graft_leaf(orphan, self.nearby(orphan))
+
+    def nearby(self, leaf: Node) -> list[Node]:
+        """The nearest leaves that a climb and a bounded number of steps down meet."""
+        met, waiting, node = [], [], leaf
+        while node.parent is not None:
+            waiting.append(node.sibling)
+            node = node.parent
+        for _ in range(EXPANDED + 1):
+            met += [node for node in waiting if node.is_leaf]
+            waiting = [node for node in waiting if not node.is_leaf]
+            if not waiting:
+                break
+            best = min(waiting, key=lambda node: self.spread(leaf, node))
+            waiting.remove(best)
+            waiting += best.children
+        met.sort(key=lambda other: (self.spread(leaf, other), min(other.ids)))
+        near = np.array([self.spread(leaf, other) for other in met[: self.graft_neighbours + 1]])
+        close = np.abs(np.diff(near)) <= 1e-9 * near[1:]
+        self.ambiguous |= bool(close.any() and any(other.kept for other in [leaf, *met]))
+        return met[: self.graft_neighbours]
 
     def refine(self, passes: int, neighbors: int) -> list[int]:
         made = []

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._kernels.nearby import CLIMBED, EXPANDED
 from ._kernels.numbering import node_rows
 from ._kernels.schema import (
     BOX_ROWS,
@@ -30,6 +31,7 @@ from ._kernels.schema import (
     Beam,
     Counts,
     Found,
+    Nearby,
     Queue,
     Tree,
     Upkeep,
@@ -246,11 +248,17 @@ def make_beam(width: int, k: int, done: Counts) -> Beam:
     return Beam(keys, nodes, make_found(k), done)
 
 
-def make_upkeep(tree: Tree, done: Counts) -> Upkeep:
+def make_upkeep(tree: Tree, neighbors: int, done: Counts) -> Upkeep:
     """For repairs: room for four times the nodes that can be collapsible at once."""
     length = max(0, 2 * int(tree.state[MAX_LEAVES]) + 4)
     count = np.full(1, NONE, np.int64)
-    return Upkeep(Queue(np.empty(length, np.int64), np.empty(length, np.int32), count), done)
+    queue = Queue(np.empty(length, np.int64), np.empty(length, np.int32), count)
+    n_nodes = CLIMBED + EXPANDED
+    nearby = Nearby(
+        np.empty(n_nodes), np.empty(n_nodes, np.int32),
+        np.empty(neighbors), np.empty(neighbors, np.int32),
+    )  # fmt: skip
+    return Upkeep(queue, nearby, done)
 
 
 def make_found(k: int) -> Found:

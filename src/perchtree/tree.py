@@ -134,7 +134,7 @@ class ClusterTree(ReadableTree):
         self._storage = _arrays.Storage(tree)
         self._done = _arrays.make_work()
         self._done[:] = [work.get(name, 0) for name in WORK]
-        self._upkeep = _arrays.make_upkeep(tree, self._done)
+        self._upkeep = _arrays.make_upkeep(tree, self.settings.graft, self._done)
         self._search = make_search(self.settings)
         self._search.n_jobs = count_jobs(self.settings.n_jobs)
         self.use_locks(make_locks())

@@ -8,7 +8,8 @@ et al., KDD 2019).
 from collections.abc import Callable
 
 from .links import graft, rotate
-from .moments import stored_linkage
+from .moments import CLOSER, stored_linkage
+from .nearby import find_nearby
 from .schema import (
     GRAFTS,
     INTERCHANGES,
@@ -42,9 +43,6 @@ PATIENCE = 3
 
 MOST_GRAFTS = 8
 """Grafts that one point may cause: this bounds the cost of an insert."""
-
-CLOSER = 1 - 1e-5
-"""What is to be closer must be so by this factor: rounding must not look like a difference."""
 
 WORTH_A_GRAFT = 0.9799
 """The same for grafts: with less to gain there were three times as many and no purer trees."""
@@ -152,7 +150,7 @@ def repair_and_graft(tree: Tree, upkeep: Upkeep, found: Found, new_leaf: int) ->
             made += graft_along(tree, upkeep, new_leaf, neighbour, MOST_GRAFTS - made)
 
 
-def heal_linkage(tree: Tree, upkeep: Upkeep, moved_up: int) -> None:
+def heal_linkage(tree: Tree, upkeep: Upkeep, moved_up: int, orphan: int) -> None:
     """After a removal: interchange around the node that has taken its parent's place, then on the
     path to the root."""
     parent = tree.nodes[moved_up, PARENT]
@@ -164,6 +162,17 @@ def heal_linkage(tree: Tree, upkeep: Upkeep, moved_up: int) -> None:
     if not is_leaf(tree, other):
         interchange_once(tree, upkeep, other)
     interchange_up(tree, upkeep, parent, TO_THE_ROOT)
+
+
+def heal_and_graft(tree: Tree, upkeep: Upkeep, moved_up: int, orphan: int) -> None:
+    """The same, then look for grafts to leaves near the one that has lost its neighbour."""
+    heal_linkage(tree, upkeep, moved_up, orphan)
+    leaves = upkeep.nearby.leaves
+    find_nearby(tree, upkeep.nearby, orphan)
+    made = 0
+    for rank in range(leaves.shape[0]):
+        if leaves[rank] != NONE:
+            made += graft_along(tree, upkeep, orphan, leaves[rank], MOST_GRAFTS - made)
 
 
 def settle_copy(tree: Tree, upkeep: Upkeep, leaf: int) -> None:

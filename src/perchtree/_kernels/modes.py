@@ -10,6 +10,7 @@ from . import (
     insert,
     interchange,
     linkages,
+    nearby,
     remove,
     rotate,
     rows,
@@ -59,6 +60,8 @@ class Repairs(NamedTuple):
     after_count: Any
     """After a leaf has one id more or less."""
     after_removal: Any
+    find_orphan: Any
+    """The leaf that a removal is to look for grafts to."""
     graft_rows: Grafts | None
     """Passes of grafts over a tree that stands; only with a linkage."""
 
@@ -91,6 +94,7 @@ def remove_kernel(by: Rules, collapsing: bool) -> Callable[[Tree, Upkeep, Counts
             remove.remove_ids,
             settle_copy=repairs.after_count,
             heal=repairs.after_removal,
+            find_orphan=repairs.find_orphan,
             note_change=_note_change(by, collapsing),
         )
     )
@@ -132,6 +136,7 @@ def _box_repairs(by: Rules, note_change: Any) -> Repairs:
         kernel(specialise(rotate.repair_boxes, **both)),
         rotate.ignore_copy,
         kernel(specialise(rotate.heal_boxes, **both)),
+        nearby.no_orphan,
         None,
     )
 
@@ -152,6 +157,7 @@ def _linkage_repairs(by: Rules, note_change: Any) -> Repairs:
         interchange.repair_linkage,
         interchange.repair_and_graft,
         interchange.heal_linkage,
+        interchange.heal_and_graft,
         interchange.settle_copy,
         interchange.graft_rows,
     ):
@@ -162,7 +168,8 @@ def _linkage_repairs(by: Rules, note_change: Any) -> Repairs:
     return Repairs(
         parts["repair_and_graft" if by.grafts else "repair_linkage"],
         parts["settle_copy"],
-        parts["heal_linkage"],
+        parts["heal_and_graft" if by.grafts else "heal_linkage"],
+        nearby.find_orphan if by.grafts else nearby.no_orphan,
         parts["graft_rows"],
     )
 

@@ -10,6 +10,9 @@ from .jit import kernel
 from .schema import LEFT, LINKAGE, RIGHT, SCATTER, SIZE, Tree
 from .walk import is_point, row_of
 
+CLOSER = 1 - 1e-5
+"""What is to be closer must be so by this factor: rounding must not look like a difference."""
+
 
 @kernel
 def mean_at(tree: Tree, node: int, j: int) -> float:

@@ -26,7 +26,8 @@ from .walk import is_point, row_of
 
 # Bound by `specialise`.
 settle_copy: Callable[[Tree, Upkeep, int], None]
-heal: Callable[[Tree, Upkeep, int], None]
+heal: Callable[[Tree, Upkeep, int, int], None]
+find_orphan: Callable[[Tree, int], int]
 note_change: Callable[[Tree, Queue, int], None]
 
 
@@ -50,10 +51,11 @@ def remove_ids(tree: Tree, upkeep: Upkeep, ids: Counts, is_sorted: Bools) -> Non
             if was_first:  # by which collapsing breaks ties
                 note_change(tree, upkeep.queue, tree.nodes[leaf, PARENT])
             continue
+        orphan = NONE if tree.nodes[leaf, PARENT] == NONE else find_orphan(tree, leaf)
         moved_up = splice(tree, leaf)
         if moved_up != NONE:
             parent = tree.nodes[moved_up, PARENT]
-            heal(tree, upkeep, moved_up)
+            heal(tree, upkeep, moved_up, orphan)
             note_change(tree, upkeep.queue, parent)
 
 

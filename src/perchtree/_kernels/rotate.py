@@ -54,7 +54,7 @@ def repair_boxes(tree: Tree, upkeep: Upkeep, found: Found, new_leaf: int) -> Non
     repair_balance(tree, upkeep, sibling_of(tree, new_leaf))
 
 
-def heal_boxes(tree: Tree, upkeep: Upkeep, moved_up: int) -> None:
+def heal_boxes(tree: Tree, upkeep: Upkeep, moved_up: int, orphan: int) -> None:
     """The same rotations after a removal, from the node that has taken its parent's place."""
     repair_masking(tree, upkeep, moved_up)
     repair_balance(tree, upkeep, moved_up)

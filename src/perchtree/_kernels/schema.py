@@ -202,10 +202,27 @@ class Queue(NamedTuple):
     count: Counts
 
 
+class Nearby(NamedTuple):
+    """Working memory for leaves near a leaf: a heap of nodes to look into, and the nearest leaves.
+
+    - `keys`: float64, `nodes`: int32, the heap;
+    - `near`: float64 (k,), squared distances; `leaves`: int32 (k,), NONE where there are fewer.
+    """
+
+    keys: Doubles
+    nodes: Ints
+    near: Doubles
+    leaves: Ints
+
+
 class Upkeep(NamedTuple):
-    """What kernels that change the tree need beside it: the queue, and counters of their work."""
+    """What kernels that change the tree need beside it.
+
+    The queue of collapsed mode, the memory for grafts after a removal, and counters of work.
+    """
 
     queue: Queue
+    nearby: Nearby
     done: Counts
 
 
