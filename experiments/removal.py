@@ -1,4 +1,4 @@
-"""How pure trees are after removals, next to trees of the survivors alone: a part of docs/quality.md.
+"""How pure trees are after removals, next to fresh trees of the survivors: for docs/quality.md.
 
 Every run is a line of results/removal.jsonl; runs that are there already are not repeated.
 """
