@@ -127,6 +127,13 @@ class ReadableTree:
         with self._lock:
             return living_ids(self._tree)
 
+    def holds(self, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether there is a point with each of these ids."""
+        with self._lock:
+            found = (ids >= 0) & (ids < self.next_id)
+            found[found] = self._tree.ids[ids[found], LEAF] != NONE
+            return found
+
     @property
     def depth(self) -> Depth:
         """Largest and mean depth of the leaves."""

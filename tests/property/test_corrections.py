@@ -3,12 +3,14 @@
 import itertools
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gapped import insert_with_gaps
 from perchtree import ClusterTree
 from perchtree.clusters.correcting import correct
+from perchtree.collection.corrections import Corrections
 from strategies import grids
 
 MODES = [{"linkage": "box"}, {"linkage": "average"}, {"linkage": "average", "max_leaves": 4}]
@@ -110,13 +112,18 @@ def test_what_was_said_holds(case):
 def test_nothing_changes_without_a_reason(case):
     tree, labels, said = make(case)
     found = clusters_of(tree.ids, said.correct(tree.table, labels).labels)
-    whole = joined(clusters_of(tree.ids, labels), said.together)
-    for cluster in whole:
+    old = clusters_of(tree.ids, labels)
+    for cluster in joined(old, said.together):
+        own = [group for group in said.groups if group <= cluster]
+        clashing = [g for g in own if any(said.are_apart(g, other) for other in own)]
         parts = [part for part in found if part & cluster]
         assert frozenset().union(*parts) == cluster
-        groups = [[g for g in said.groups if g <= part] for part in parts]
+        # Every part holds a group, and some of one old cluster are in two only if they must.
+        groups = [[g for g in clashing if g <= part] for part in parts]
+        assert all(groups) or len(parts) == 1
         for these, those in itertools.combinations(groups, 2):
-            assert any(said.are_apart(g, h) for g in these for h in those)
+            if any(g & c and h & c for g in these for h in those for c in old):
+                assert any(said.are_apart(g, h) for g in these for h in those)
 
 
 @given(case=cases(), data=st.data())
@@ -180,3 +187,71 @@ def test_as_few_branches_as_possible_are_cut(case):
         fixed = set().union(*clashing, *(g for g in own if len(g) > 1))
         least = count_cuts(tree.table, {point_id: part[point_id] for point_id in fixed})
         assert count_cuts(tree.table, {i: part[i] for i in cluster}) == least
+
+
+# The statements themselves
+
+
+few_ids = st.integers(0, 7)
+steps = st.one_of(
+    st.tuples(st.sampled_from(["together", "apart", "take back"]), few_ids, few_ids),
+    st.tuples(st.just("drop"), st.sets(few_ids, max_size=3), few_ids),
+    st.tuples(st.just("move"), few_ids, few_ids),
+)
+
+
+def contradicts(said, kind, a, b):
+    """Whether a statement is against what follows from a set of them."""
+    together = [pair for other, *pair in said if other == "together"]
+    apart = [pair for other, *pair in said if other == "apart"]
+    groups = joined([[point_id] for point_id in range(100)], [*together, [a, b]])
+    own = next(group for group in groups if a in group)
+    if kind == "together":
+        return any(set(pair) <= own for pair in apart)
+    groups = joined([[point_id] for point_id in range(100)], together)
+    return any({a, b} <= group for group in groups)
+
+
+def same_everywhere(corrections, said, changes):
+    """Compare with the set of what is expected, also after a round trip."""
+    assert {tuple(correction) for correction in corrections} == said
+    assert len(corrections) == len(said)
+    assert corrections.changes == changes
+    living = np.arange(100)
+    twin = Corrections.restored(corrections.columns(living), changes + 100, living)
+    for other in (corrections.copy(), twin):
+        assert list(other) == list(corrections)
+    for kind in ("together", "apart"):
+        pairs = sorted((a, b) for other, a, b in said if other == kind)
+        assert list(map(tuple, corrections.pairs(kind).tolist())) == pairs
+
+
+@given(sequence=st.lists(steps, max_size=25))
+def test_statements(sequence):
+    corrections, said, new_id, changes = Corrections(), set(), 50, 0
+    for kind, a, b in sequence:
+        before = set(said)
+        if kind in ("together", "apart"):
+            pair = kind, min(a, b), max(a, b)
+            if contradicts(said, kind, a, b):
+                with pytest.raises(ValueError, match=r"cannot be (together|apart)"):
+                    corrections.say(kind, a, b)
+            else:
+                corrections.say(kind, a, b)
+                said |= {pair} if a != b else set()
+        elif kind == "take back":
+            said = {(k, x, y) for k, x, y in said if {x, y} != {a, b}}
+            if said == before:
+                with pytest.raises(ValueError, match="nothing was said"):
+                    corrections.take_back(a, b)
+            else:
+                corrections.take_back(a, b)
+        elif kind == "drop":
+            said = {(k, x, y) for k, x, y in said if not {x, y} & a}
+            corrections.drop(a)
+        else:
+            new_id += 1
+            said = {(k, *sorted(new_id if i == a else i for i in pair)) for k, *pair in said}
+            corrections.moved(a, new_id)
+        changes += said != before
+        same_everywhere(corrections, said, changes)

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from .asking import cut, info, predict, score
+from .correcting import correct
 from .demo import demo
 from .growing import add, fit, refine
 from .running import describe, inert_usage_errors, say
@@ -49,5 +50,5 @@ def main() -> None:
     """
 
 
-for command in (fit, add, refine, cut, predict, score, info, plot, export, check, demo):
+for command in (fit, add, refine, correct, cut, predict, score, info, plot, export, check, demo):
     main.add_command(command)

@@ -29,10 +29,10 @@ def correct(table: NodeTable, labels: Numbers, together: Numbers, apart: Numbers
 
     Points said to be together, directly or through others, are a group. First the clusters of
     each group are joined. Then every cluster with two groups that are apart is split along the
-    tree. Into which parts: groups that are not apart stay together where they meet first, from
-    the leaves upwards; so of any two parts, a group of one is apart from a group of the other.
-    Between the parts, as few branches as possible are cut. Groups that nothing in their cluster is
-    apart from stay whole: they go where most of their points are.
+    tree. Into which parts: groups of one old cluster stay together, from the leaves upwards, where
+    they meet first, unless they are apart. Between the parts, as few branches as possible are
+    cut. Groups that nothing in their cluster is apart from stay whole: they go where most of their
+    points are.
 
     Parameters
     ----------
@@ -42,9 +42,11 @@ def correct(table: NodeTable, labels: Numbers, together: Numbers, apart: Numbers
     together, apart : int64 arrays of shape (n_pairs, 2)
         Ids. Pairs with an id that is not in the tree say nothing.
     """
-    clusters, n_before = numbered(labels)
+    old, n_before = numbered(labels)
+    if len(together) == len(apart) == 0:
+        return Corrected(old, n_before, n_before)
     together, apart = _living(table, together), _living(table, apart)
-    clusters = _connected(clusters[together], n_before)[clusters]
+    clusters = _connected(old[together], n_before)[old]
     seeds = np.unique(np.concatenate([together.ravel(), apart.ravel()]))
     groups = _connected(np.searchsorted(seeds, together), len(seeds))
     pairs = groups[np.searchsorted(seeds, apart)]
@@ -52,7 +54,7 @@ def correct(table: NodeTable, labels: Numbers, together: Numbers, apart: Numbers
         raise ValueError("the corrections contradict each other: take some of them back")
     clashing = pairs[clusters[apart[:, 0]] == clusters[apart[:, 1]]]
     if len(clashing):
-        clusters = _split(TreeOrder(table), clusters, seeds, groups, clashing)
+        clusters = _split(TreeOrder(table), old, clusters, _Said(seeds, groups, clashing))
     labels, n_after = numbered(clusters)
     return Corrected(labels, n_before, n_after)
 
@@ -70,42 +72,53 @@ def _connected(pairs: Numbers, count: int) -> Numbers:
     return numbered(connected_components(edges, directed=False)[1])[0]
 
 
-def _split(
-    order: TreeOrder, clusters: Numbers, seeds: Numbers, groups: Numbers, clashing: Numbers
-) -> Numbers:
-    """Split the clusters in which groups clash; the new cluster of each point.
+class _Said(NamedTuple):
+    """What matters of all that was said."""
 
-    `groups` has the group of each seed, `clashing` the pairs of groups that are apart, but in one
-    cluster.
-    """
+    seeds: Numbers
+    """Points of which something was said."""
+    groups: Numbers
+    """The group of each seed, numbered by their smallest seeds."""
+    clashing: Numbers
+    """Pairs of groups that are apart, but in one cluster."""
+
+
+def _split(order: TreeOrder, old: Numbers, clusters: Numbers, said: _Said) -> Numbers:
+    """Split the clusters in which groups clash, which came of `old` ones by joining."""
+    seeds, groups, clashing = said
     sizes = np.bincount(groups)
     clashes = np.isin(np.arange(len(sizes)), clashing)
     chosen = clashes[groups]  # seeds whose part is known
     n_clusters = int(clusters.max()) + 1
     affected = np.isin(np.arange(n_clusters), clusters[seeds[chosen]])
     points = np.flatnonzero(affected[clusters])
-
-    spanned = Spanned(order, seeds[chosen], clusters[seeds[chosen]])
     parts = np.full(len(sizes), -1)
+
+    def spread() -> tuple[Numbers, NDArray[np.bool_]]:
+        spanned = Spanned(order, seeds[chosen], clusters[seeds[chosen]])
+        return spanned.spread(parts[groups[chosen]], points, clusters[points])
+
+    spanned = Spanned(order, seeds[chosen], old[seeds[chosen]])
     parts[clashes] = _pooled(spanned, groups[chosen].tolist(), clashing.tolist())
-    found = spanned.spread(parts[groups[chosen]], points, clusters[points])
+    found, inside = spread()
     others = affected[clusters[seeds]] & ~chosen & (sizes[groups] > 1)
     if others.any():
-        votes = found[np.searchsorted(points, seeds[others])]
-        parts[np.unique(groups[others])] = _majorities(groups[others], votes)
+        places = np.searchsorted(points, seeds[others])
+        votes = found[places], np.where(inside[places], len(points), 1)
+        parts[np.unique(groups[others])] = _majorities(groups[others], *votes)
         chosen |= others
-        spanned = Spanned(order, seeds[chosen], clusters[seeds[chosen]])
-        found = spanned.spread(parts[groups[chosen]], points, clusters[points])
+        found, _ = spread()
     clusters = clusters.copy()
     clusters[points] = n_clusters + found
     clusters[seeds[chosen]] = n_clusters + parts[groups[chosen]]  # copies may share a leaf
     return clusters
 
 
-def _majorities(groups: Numbers, votes: Numbers) -> Numbers:
-    """For each group, in ascending order, the most frequent of its votes, or the smallest such."""
-    cast, counts = np.unique(np.stack([groups, votes]), axis=1, return_counts=True)
-    group, vote = cast[:, np.lexsort((cast[1], -counts, cast[0]))]
+def _majorities(groups: Numbers, votes: Numbers, weights: Numbers) -> Numbers:
+    """For each group, in ascending order, what has most votes, or the smallest such."""
+    cast, which = np.unique(np.stack([groups, votes]), axis=1, return_inverse=True)
+    total = np.bincount(which.ravel(), weights)
+    group, vote = cast[:, np.lexsort((cast[1], -total, cast[0]))]
     _, first = np.unique(group, return_index=True)
     most: Numbers = vote[first]
     return most

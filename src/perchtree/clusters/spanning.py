@@ -84,15 +84,19 @@ class Spanned:
             self._roots.append((first, tops[first]))
             first = ends[first] + 1
 
-    def spread(self, parts: Numbers, points: Numbers, clusters: Numbers) -> Numbers:
+    def spread(
+        self, parts: Numbers, points: Numbers, clusters: Numbers
+    ) -> tuple[Numbers, NDArray[np.bool_]]:
         """Give points of the clusters the parts of the seeds they hang on.
 
         As few branches as possible lie between two parts. A branch without seeds belongs to the
-        part of the branch that it hangs on.
+        part of the branch that it hangs on. What is not below the root of the spanned tree
+        belongs to the part of the root; the second result says which points are below.
         """
-        ends, chosen = self._paint(self._fewest_cuts(parts.tolist()))
+        ends, chosen, below = self._paint(self._fewest_cuts(parts.tolist()))
         places = clusters * self._order.n_points + self._order.starts[points]
-        return chosen[np.searchsorted(ends, places, side="right")]
+        found = np.searchsorted(ends, places, side="right")
+        return chosen[found], below[found]
 
     def _fewest_cuts(self, parts: list[int]) -> list[int]:
         """The part of each node, by parsimony (Fitch; Hartigan for leaves with several seeds).
@@ -115,28 +119,27 @@ class Spanned:
                 chosen[child] = own if own in best[child] else min(best[child])
         return chosen
 
-    def _paint(self, chosen: list[int]) -> tuple[Numbers, Numbers]:
-        """Stretches of places, cluster after cluster: where each ends, and its part."""
-        order, ends, parts = self._order, [], []
+    def _paint(self, chosen: list[int]) -> tuple[Numbers, Numbers, NDArray[np.bool_]]:
+        """Stretches of places, cluster after cluster: where each ends, its part, if it is below."""
+        order, stretches = self._order, []
         for leaf, root in self._roots:
             base = int(self._cluster[leaf]) * order.n_points
             todo = [(root, base + order.n_points, False)]
             while todo:
                 node, end, is_rest = todo.pop()
                 if node < self.n_leaves or is_rest:
-                    ends.append(end)
-                    parts.append(chosen[node])
+                    stretches.append((end, chosen[node], node != root or not is_rest))
                     continue
                 merge = self._merges[node - self.n_leaves]
                 number = order.n_points + merge
                 first = base + int(order.starts[number])
-                ends.append(first)
-                parts.append(chosen[node])
+                stretches.append((first, chosen[node], node != root))
                 left, right = self.children[node - self.n_leaves]
                 todo.append((node, end, True))
                 todo.append((right, first + int(order.sizes[number]), False))
                 todo.append((left, base + int(order.middles[merge]), False))
-        return np.array(ends, np.int64), np.array(parts, np.int64)
+        ends, parts, below = np.array(stretches, np.int64).T
+        return ends, parts, below.astype(bool)
 
 
 def _most_frequent(counts: Counter[int]) -> set[int]:

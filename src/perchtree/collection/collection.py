@@ -10,15 +10,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._locks import make_locks
 from .._validate import as_rows
+from ..clusters.correcting import Corrected, correct
 from ..errors import CorruptFileError
 from ..files.contents import Contents
 from ..files.locking import lock_for_writing
 from ..files.trees import load_tree, save_tree
+from ..inert import inert_line
 from ..settings import Settings, takes_settings
 from ..tree import ClusterTree
+from .corrections import APART, TOGETHER, Correction, Corrections
 from .records import COLUMNS, Records
 
 _SECTION = "records"
+_CORRECTIONS = "corrections"
+
+_NAME_LENGTH = 60
+"""Characters of a key in a chain of several."""
 
 
 class Collection:
@@ -55,6 +62,8 @@ class Collection:
         self.sections: dict[str, Contents] = {}
         """What others keep in the same file, such as the estimator's clusters."""
         self.records = Records()
+        self.pairs = Corrections()
+        """What was said about pairs of records, by their ids."""
         self._tree: ClusterTree | None = None
         self._start()
 
@@ -167,7 +176,7 @@ class Collection:
     def ids_of(self, keys: Any) -> NDArray[np.int64]:
         """The ids of records, given their keys; ValueError names the first that is unknown."""
         ids = self.records.ids_of(keys)
-        missing = ~np.isin(ids, self.ids)
+        missing = np.ones(len(ids), bool) if self._tree is None else ~self._tree.holds(ids)
         if missing.any():
             raise ValueError(
                 f"there is no point with the key {list(keys)[int(missing.argmax())]!r}"
@@ -197,6 +206,94 @@ class Collection:
         self.settings = self.settings.changed(n_jobs=n_jobs)
         if self._tree is not None:
             self._tree.n_jobs = n_jobs
+
+    # Correcting
+
+    def together(self, a: Any, b: Any) -> None:
+        """Say that two records, given by their keys, belong together: they share a cluster.
+
+        Corrections are applied after any flat clustering: by `corrected`, `Perch` and `perch`.
+        The tree, and `ClusterTree.cut`, stay what the data says. A record that is removed takes
+        its corrections with it.
+
+        Raises
+        ------
+        ValueError
+            If it contradicts what was said before. The message shows the chain; nothing changes.
+
+        Examples
+        --------
+        >>> from perchtree import Collection
+        >>> people = Collection()
+        >>> _ = people.add([[0], [1], [8], [9]], keys=["ann", "anna", "bob", "rob"])
+        >>> people.together("bob", "rob")
+        >>> people.apart("ann", "anna")
+        >>> people.corrected(people.tree.cut(2))
+        Corrected(labels=array([0, 1, 2, 2]), n_before=2, n_after=3)
+        >>> people.corrections
+        [Correction(kind='apart', a='ann', b='anna'), Correction(kind='together', a='bob', b='rob')]
+        """
+        self._say(TOGETHER, a, b)
+
+    def apart(self, a: Any, b: Any) -> None:
+        """Say that two records, given by their keys, do not belong together.
+
+        They never share a cluster, and neither do records that are together with them: see
+        `together`.
+        """
+        self._say(APART, a, b)
+
+    def take_back(self, a: Any, b: Any) -> None:
+        """Take back what was said about two records; ValueError if nothing was."""
+        with self.tree.lock():
+            one, other = self.ids_of([a, b]).tolist()
+            self.pairs.take_back(one, other, self._name)
+
+    def _say(self, kind: str, a: Any, b: Any) -> None:
+        with self.tree.lock():
+            one, other = self.ids_of([a, b]).tolist()
+            self.pairs.say(kind, one, other, self._name)
+
+    def _name(self, point_id: int) -> str:
+        """The key of a record, for messages."""
+        return inert_line(self.records.keys(np.array([point_id]))[0], _NAME_LENGTH)
+
+    @property
+    def corrections(self) -> list[Correction]:
+        """All that was said about pairs of records, by their keys."""
+        with self._locks.reading:
+            said = list(self.pairs)
+            a, b = (self.records.keys(np.array(ids, np.int64)).tolist()
+                    for ids in ([c.a for c in said], [c.b for c in said]))  # fmt: skip
+        return [Correction(c.kind, *keys) for c, *keys in zip(said, a, b, strict=True)]
+
+    def corrected(self, labels: ArrayLike) -> Corrected:
+        """Apply corrections to a flat clustering of all records.
+
+        Whole clusters are joined, and clusters that hold records that are apart are split along
+        the tree, where that cuts the fewest branches. So the number of clusters may change.
+
+        Parameters
+        ----------
+        labels : array-like of whole numbers
+            The cluster of each record, in the order of `ids`, as `tree.cut` returns them.
+
+        Returns
+        -------
+        Corrected
+            New `labels`, 0, 1, 2, ... in the order of the smallest ids; and the number of
+            clusters before and after, `n_before` and `n_after`.
+        """
+        given = np.asarray(labels)
+        tree = self.tree
+        with tree.reading():
+            if given.shape != (tree.n_points,) or given.dtype.kind not in "iu":
+                raise ValueError(
+                    f"expected {tree.n_points} whole numbers, the cluster of each record, got an "
+                    f"array of {given.dtype} of the shape {given.shape}"
+                )
+            pairs = self.pairs.pairs(TOGETHER), self.pairs.pairs(APART)
+            return correct(tree.table, given, *pairs)
 
     # Files
 
@@ -236,6 +333,7 @@ class Collection:
         tree.use_locks(self._locks)
         self._tree = tree if tree.n_points else None
         contents = others.pop(_SECTION, Contents({}, {}))
+        corrections = others.pop(_CORRECTIONS, None)
         self.sections = others
         self.notes = dict(contents.meta)
         columns: dict[str, Any] = dict(contents.columns)
@@ -250,6 +348,12 @@ class Collection:
             self._restore(ids, self.records.checked(0, len(ids), **kept))
         except ValueError as error:
             raise CorruptFileError(f"{path} has records that make no sense: {error}") from None
+        try:
+            if corrections is not None:
+                changes = corrections.meta["changes"]
+                self.pairs = Corrections.restored(corrections.columns, changes, ids)
+        except (KeyError, ValueError) as error:
+            raise CorruptFileError(f"{path} has corrections that make no sense: {error}") from None
 
     def _restore(self, ids: NDArray[np.int64], columns: dict[str, list[Any]]) -> None:
         if len(ids) == 0:
@@ -274,6 +378,9 @@ class Collection:
                 stack.enter_context(lock_for_writing(Path(path)))
             columns = self._columns(tree.ids)
             contents = {_SECTION: Contents(self.notes, columns)} if columns or self.notes else {}
+            if self.pairs.changes:
+                meta = {"changes": self.pairs.changes}
+                contents[_CORRECTIONS] = Contents(meta, self.pairs.columns(tree.ids))
             stored = stored._replace(settings=self.settings)
             save_tree(path, stored, self.sections | contents)
 
@@ -313,6 +420,7 @@ class Collection:
         with contextlib.nullcontext() if self._tree is None else self._tree.stored():
             state = vars(self) | {
                 "records": self.records.copy(),
+                "pairs": self.pairs.copy(),
                 "_tree": None if self._tree is None else self._tree.__getstate__(),
                 "notes": copy.deepcopy(self.notes),
                 "sections": dict(self.sections),

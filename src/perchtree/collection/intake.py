@@ -232,7 +232,7 @@ def with_keys(batch: Batch, kind: type | None) -> Batch:
     keys = batch.companions["keys"]
     first = next((key for key in keys if key is not None), "")
     kind = kind or (int if type(first) is int else str)
-    own = [_as_key(kind, key) for key in keys]
+    own = [as_key(kind, key) for key in keys]
     problems = {}
     for i, key in enumerate(own):
         if key is None:
@@ -242,7 +242,7 @@ def with_keys(batch: Batch, kind: type | None) -> Batch:
     return batch._replace(companions=batch.companions | {"keys": own}).without(problems)
 
 
-def _as_key(kind: type, key: Any) -> Any:
+def as_key(kind: type, key: Any) -> Any:
     """Text formats have no numbers, others may have both: a key of the kind asked for, or None."""
     if key is None or key == "" or isinstance(key, bool):
         return None
