@@ -43,9 +43,9 @@ def correct(table: NodeTable, labels: Numbers, together: Numbers, apart: Numbers
         Ids. Pairs with an id that is not in the tree say nothing.
     """
     old, n_before = numbered(labels)
+    together, apart = _living(table, together), _living(table, apart)
     if len(together) == len(apart) == 0:
         return Corrected(old, n_before, n_before)
-    together, apart = _living(table, together), _living(table, apart)
     clusters = _connected(old[together], n_before)[old]
     seeds = np.unique(np.concatenate([together.ravel(), apart.ravel()]))
     groups = _connected(np.searchsorted(seeds, together), len(seeds))
@@ -104,6 +104,7 @@ def _split(order: TreeOrder, old: Numbers, clusters: Numbers, said: _Said) -> Nu
     others = affected[clusters[seeds]] & ~chosen & (sizes[groups] > 1)
     if others.any():
         places = np.searchsorted(points, seeds[others])
+        # Points above the spanned trees have their part by default: they only decide alone.
         votes = found[places], np.where(inside[places], len(points), 1)
         parts[np.unique(groups[others])] = _majorities(groups[others], *votes)
         chosen |= others
