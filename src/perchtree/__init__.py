@@ -7,9 +7,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .clusters.correcting import Corrected
     from .clusters.cuts import Cluster, Suggestion
     from .clusters.tracking import Event
-    from .collection import Collection
+    from .collection import Collection, Correction
     from .errors import CorruptFileError, InvariantError
     from .estimator import Perch
     from .files.locking import FileInUseError
@@ -20,6 +21,8 @@ __all__ = [
     "Cluster",
     "ClusterTree",
     "Collection",
+    "Corrected",
+    "Correction",
     "CorruptFileError",
     "Depth",
     "Event",
@@ -38,6 +41,8 @@ _HOMES = {
     "Cluster": "clusters.cuts",
     "ClusterTree": "tree",
     "Collection": "collection",
+    "Corrected": "clusters.correcting",
+    "Correction": "collection",
     "CorruptFileError": "errors",
     "Depth": "reading",
     "Event": "clusters.tracking",

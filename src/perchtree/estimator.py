@@ -75,6 +75,8 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     keys_ : array of shape (n_points,)
         The keys of all points; their ids if no keys were given.
     collection_ : Collection
+        The records. What is said by `collection_.together(a, b)` and `collection_.apart(a, b)`
+        holds for all labels; a new `fit` begins without it.
     tree_ : ClusterTree
     children_ : int64 array of shape (n_points - 1, 2)
         As in scikit-learn's AgglomerativeClustering.
@@ -297,11 +299,13 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self._checked_settings(fixed=True)
         wanted = _plain(self.n_clusters), _plain(self.distance_threshold)
         with tree.reading():
-            state = (tree.changes, *wanted)
+            corrections = self.collection_.pairs.changes
+            state = (tree.changes, corrections, *wanted)
             if tracker.labels is None or tracker.state != state:
-                points, clusters = tree.ids, self._cut()
-                moved = 2 * tree.next_id - tree.n_points  # points added or removed
-                # As long as it is the same points, a clustering is numbered afresh.
+                points, clusters = tree.ids, self.collection_.corrected(self._cut()).labels
+                # What was added, removed or said. As long as all of it is the same, a clustering
+                # is numbered afresh.
+                moved = 2 * tree.next_id - tree.n_points + corrections
                 if tracker.labels is not None and moved > tracker.first_size:
                     tracker.number(points, clusters)
                 else:

@@ -40,6 +40,8 @@ def files(tmp_path_factory):
     collection.add(X, keys=[f"k{i}é" for i in range(60)], texts=texts, classes=range(60))
     collection.feature_names = ["a", "b", "c"]
     collection.notes["from"] = "a test"
+    for i in range(0, 20, 2):
+        (collection.together if i % 4 else collection.apart)(f"k{i}é", f"k{i + 1}é")
     collection.save(folder / "collection.perch")
     model = Perch(n_clusters=3).fit(X[:30], keys=range(30))
     assert len(model.labels_) == 30

@@ -70,3 +70,23 @@ def test_exemplars_are_ids(mode):
     numbers = find_exemplars(tree._tree, tree.table, clusters)
     found = find_exemplars(gapped._tree, gapped.table, clusters)
     assert found.tolist() == gapped.ids[numbers].tolist()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_copies_in_several_clusters(mode):
+    """Each of these clusters has a part of the leaf, and an exemplar among its own points."""
+    tree, X = grow(**mode)
+    clusters = tree.cut(4)
+    leaves, counts = np.unique(tree.table.leaves, return_counts=True)
+    shared = np.flatnonzero(tree.table.leaves == leaves[counts.argmax()])
+    assert len(shared) > 1
+    clusters[shared[1:]] = 4  # nothing but copies, or what a collapsed leaf holds
+    exemplars = find_exemplars(tree._tree, tree.table, clusters)
+    assert clusters[exemplars].tolist() == [0, 1, 2, 3, 4]
+    assert exemplars[4] == shared[1]
+    centres = centres_of_leaves(tree, X)
+    for cluster, exemplar in enumerate(exemplars):
+        own = centres[clusters == cluster]
+        gaps = np.linalg.norm(own - own.mean(axis=0), axis=1)
+        gap = np.linalg.norm(centres[exemplar] - own.mean(axis=0))
+        assert gap == pytest.approx(gaps.min(), abs=1e-12)

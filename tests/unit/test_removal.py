@@ -498,3 +498,68 @@ def test_clusters_end_with_their_last_points():
     assert [event.kind for event in model.events_][-2:] == ["end", "end"]
     model.set_params(n_clusters=1).partial_fit([[5.0]])
     assert model.all_labels_.tolist() == [3]
+
+
+# Corrections
+
+
+def said(collection):
+    return [tuple(correction) for correction in collection.corrections]
+
+
+def test_a_removed_record_takes_its_corrections_with_it(tmp_path):
+    collection = made()
+    collection.together("key-1", "key-2")
+    collection.together("key-2", "key-3")
+    collection.apart("key-3", "key-9")
+    collection.remove(["key-2"])
+    assert said(collection) == [("apart", "key-3", "key-9")]
+    collection.save(tmp_path / "c.perch")
+    assert said(Collection.open(tmp_path / "c.perch")) == said(collection)
+    collection.remove(["key-9"])
+    assert said(collection) == []
+    collection.add(X[9:10], keys=["key-9"])
+    assert said(collection) == []
+    collection.save(tmp_path / "c.perch")
+    assert said(Collection.open(tmp_path / "c.perch")) == []
+
+
+def test_an_updated_record_keeps_its_corrections():
+    collection = made()
+    collection.together("key-1", "key-2")
+    collection.apart("key-2", "key-9")
+    collection.update(["key-2", "key-9"], X[:2] + 3)
+    assert said(collection) == [("together", "key-1", "key-2"), ("apart", "key-2", "key-9")]
+    labels = collection.corrected(collection.tree.cut(5)).labels
+    of = dict(zip(collection.keys, labels.tolist(), strict=True))
+    assert of["key-1"] == of["key-2"] != of["key-9"]
+
+
+@pytest.mark.parametrize("with_keys", [True, False])
+def test_merged_collections_keep_their_corrections(with_keys):
+    one, other = Collection(), Collection()
+    one.add(X[:25], keys=KEYS[:25] if with_keys else None)
+    other.add(X[25:], keys=KEYS[25:] if with_keys else None)
+    one.together(*(KEYS[3:5] if with_keys else (3, 4)))
+    other.apart(*(KEYS[30:32] if with_keys else (5, 6)))
+    union = one.merge(other)
+    names = KEYS if with_keys else list(range(40))
+    assert said(union) == [("together", names[3], names[4]), ("apart", names[30], names[31])]
+
+
+def test_corrections_that_contradict_each_other_cannot_be_merged():
+    one, other = made(), Collection()
+    other.add(X[:3], keys=["key-1", "new", "key-2"])
+    one.together("key-1", "key-2")
+    other.apart("key-1", "key-2")
+    with pytest.raises(ValueError, match="key-1 and key-2 cannot be apart: key-1 = key-2"):
+        one.merge(other, update=True)
+    assert said(one) == [("together", "key-1", "key-2")]
+
+
+def test_labels_follow_corrections_and_removals():
+    model = Perch(n_clusters=3).fit(X, keys=KEYS)
+    model.collection_.apart("key-0", "key-1")
+    model.remove(["key-0"])
+    assert len(model.all_labels_) == 39
+    assert model.label_of(["key-1"]).tolist() == model.predict(X[1:2]).tolist()

@@ -7,6 +7,7 @@ import click
 
 from .asking import cut, info, predict, score
 from .changing import merge, remove
+from .correcting import correct
 from .demo import demo
 from .growing import add, fit, refine
 from .running import describe, inert_usage_errors, say
@@ -57,6 +58,7 @@ for command in (
     remove,
     merge,
     refine,
+    correct,
     cut,
     predict,
     score,

@@ -3,13 +3,17 @@
 import json
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..inert import inert_line, short_list
 from .options import CRITERION, FORCE, INPUT, INPUT_COLUMNS, N_JOBS, QUIET, TREE, Reading
 from .running import Command, count, say
+
+if TYPE_CHECKING:
+    from ..clusters.correcting import Corrected
+    from ..collection import Collection
 
 _ROWS_AT_ONCE = 100_000
 
@@ -57,6 +61,8 @@ def cut(
     """Write the cluster of every point of TREE: a table of ids and clusters.
 
     With classes and texts, if the tree has them. Clusters are numbered by their first points.
+    They follow what was said by `perch correct`, so their number may differ from K; clusterings of
+    several K are nested only where nothing was corrected.
 
     \b
     Examples:
@@ -69,7 +75,8 @@ def cut(
 
     _check_table(output, force, [tree])
     collection = open_collection(tree)
-    clusters = _cut(collection.tree, n_clusters, distance, criterion)
+    corrected = _cut(collection, n_clusters, distance, criterion)
+    clusters = {name: clustering.labels for name, clustering in corrected.items()}
     known = {"id": collection.keys, "class": collection.classes, "text": collection.texts}
     table = {name: column for name, column in known.items() if column is not None} | clusters
     with open_table(output) as write:
@@ -77,8 +84,12 @@ def cut(
             stop = start + _ROWS_AT_ONCE
             write({name: column[start:stop] for name, column in table.items()})
     if not quiet:
-        counts = ", ".join(f"{labels.max() + 1:,}" for labels in clusters.values())
-        say(f"{count(len(collection), 'point')} in {counts} clusters; written to {output}")
+        before, after = (
+            ", ".join(f"{getattr(clustering, name):,}" for clustering in corrected.values())
+            for name in ("n_before", "n_after")
+        )
+        changed = f" (without corrections {before})" if before != after else ""
+        say(f"{count(len(collection), 'point')} in {after} clusters{changed}; written to {output}")
 
 
 def _check_table(output: str, force: bool, inputs: list[str]) -> None:
@@ -89,20 +100,21 @@ def _check_table(output: str, force: bool, inputs: list[str]) -> None:
 
 
 def _cut(
-    tree: Any, n_clusters: tuple[int, ...], distance: float | None, criterion: str
-) -> dict[str, Any]:
+    collection: "Collection", n_clusters: tuple[int, ...], distance: float | None, criterion: str
+) -> "dict[str, Corrected]":
     """Clusterings by the names of their columns."""
+    tree = collection.tree
     if distance is not None:
         if n_clusters:
             raise click.UsageError("give -k or --distance, not both")
-        return {"cluster": tree.cut(distance=distance)}
+        return {"cluster": collection.corrected(tree.cut(distance=distance))}
     if not n_clusters:
         suggested = tree.suggest_cuts(1, criterion=criterion)
         n_clusters = (suggested[0].n_clusters if suggested else 1,)
-    columns = tree.cut(list(n_clusters), criterion=criterion).T
+    corrected = map(collection.corrected, tree.cut(list(n_clusters), criterion=criterion).T)
     if len(n_clusters) == 1:
-        return {"cluster": columns[0]}
-    return {f"cluster_{k}": labels for k, labels in zip(n_clusters, columns, strict=True)}
+        return {"cluster": next(corrected)}
+    return {f"cluster_{k}": clusters for k, clusters in zip(n_clusters, corrected, strict=True)}
 
 
 @click.command(cls=Command)
@@ -156,11 +168,13 @@ def predict(
     collection = open_collection(tree, n_jobs)
     source = reading.open(input, known_features=collection.feature_names)
     wanted = () if n_clusters is None else (n_clusters,)
-    (clusters,) = _cut(collection.tree, wanted, distance, criterion).values()
+    (corrected,) = _cut(collection, wanted, distance, criterion).values()
     n_rows, n_bad = 0, 0
     try:
         with open_table(output) as write:
-            for found, bad in _predicted(collection, source, reading, clusters, max_distance):
+            for found, bad in _predicted(
+                collection, source, reading, corrected.labels, max_distance
+            ):
                 n_bad += bad
                 n_rows += len(found["id"]) if found else 0
                 if found:
@@ -261,7 +275,7 @@ def score(
         raise ValueError("all classes are empty or negative: nothing to compare with")
     n_classes = len(np.unique(classes[kept]))
     k = n_clusters or min(n_classes, collection.tree.n_leaves)
-    clusters = collection.tree.cut(k, criterion=criterion)
+    clusters, _, n_clusters = collection.corrected(collection.tree.cut(k, criterion=criterion))
     pairs = pairwise_scores(classes[kept], clusters[kept])
     purity = dendrogram_purity(collection.tree, np.where(kept, classes, -1), negative="drop")
     _show(
@@ -269,7 +283,7 @@ def score(
             "points": int(kept.sum()),
             "classes": n_classes,
             "dendrogram purity": purity,
-            "clusters": k,
+            "clusters": n_clusters,
             "pairwise precision": pairs.precision,
             "pairwise recall": pairs.recall,
             "pairwise F1": pairs.f1,
@@ -352,6 +366,7 @@ def info(tree: str, as_json: bool) -> None:
             "ids": "yours" if collection.has_keys else "0, 1, 2, ... by arrival",
             "classes": collection.classes is not None,
             "texts": collection.texts is not None,
+            "corrections": len(collection.pairs),
             "suggested numbers of clusters": [cut.n_clusters for cut in grown.suggest_cuts(5)],
         },
         as_json,

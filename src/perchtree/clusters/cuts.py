@@ -26,6 +26,7 @@ from .._kernels.schema import (
     Tree,
 )
 from ..table import NodeTable, arranged
+from .numbering import numbered
 
 Values = NDArray[np.float64]
 
@@ -223,8 +224,4 @@ class Cuts:
         joined[table.n_points + collapsed] = True
         tops = np.empty(len(table.parents), np.int64)
         find_tops(table.parents, joined, tops)
-        clusters = tops[: table.n_points]
-        _, first, inverse = np.unique(clusters, return_index=True, return_inverse=True)
-        label = np.empty_like(first)
-        label[np.argsort(first)] = np.arange(len(first))
-        return label[inverse]
+        return numbered(tops[: table.n_points])[0]

@@ -1,10 +1,12 @@
 """A point of each cluster that stands for it: the one whose leaf is nearest to the mean."""
 
+import itertools
+
 import numpy as np
 from numpy.typing import NDArray
 
 from .._centres import node_centres
-from .._kernels.schema import LEAF, SIZE, Tree
+from .._kernels.schema import LEAF, Tree
 from ..table import NodeTable
 
 
@@ -19,19 +21,20 @@ def find_exemplars(tree: Tree, table: NodeTable, clusters: NDArray[np.int64]) ->
     tree, table
         A tree and its table.
     clusters : int64 array of n_points
-        The cluster of each point, in the order of `table.ids`. All points of a leaf are in one.
+        The cluster of each point, in the order of `table.ids`. Points of one leaf can be in
+        several, each of which has a part of the leaf then.
     """
     leaf_of = tree.ids[table.ids, LEAF]
-    leaves, first = np.unique(leaf_of, return_index=True)
-    cluster = clusters[first]
-    order = np.argsort(cluster, kind="stable")
-    starts = np.searchsorted(cluster[order], np.arange(int(clusters.max()) + 1))
-    stops = np.append(starts[1:], len(order))
-    exemplars = np.empty(len(starts), np.int64)
-    for number, (start, stop) in enumerate(zip(starts.tolist(), stops.tolist(), strict=True)):
-        own = order[start:stop]
-        centres = node_centres(tree, leaves[own])
-        mean = np.average(centres, axis=0, weights=tree.nodes[leaves[own], SIZE])
+    order = np.lexsort((leaf_of, clusters))
+    cluster, leaf = clusters[order], leaf_of[order]
+    begins = np.append(True, (cluster[1:] != cluster[:-1]) | (leaf[1:] != leaf[:-1]))
+    cluster, leaf, first = cluster[begins], leaf[begins], order[begins]
+    counts = np.diff(np.flatnonzero(begins), append=len(order))
+    edges = np.searchsorted(cluster, np.arange(int(clusters.max()) + 2))
+    exemplars = np.empty(len(edges) - 1, np.int64)
+    for number, (start, stop) in enumerate(itertools.pairwise(edges.tolist())):
+        centres = node_centres(tree, leaf[start:stop])
+        mean = np.average(centres, axis=0, weights=counts[start:stop])
         nearest = int(((centres - mean) ** 2).sum(axis=1).argmin())
-        exemplars[number] = table.ids[first[own[nearest]]]
+        exemplars[number] = table.ids[first[start + nearest]]
     return exemplars

@@ -1,5 +1,6 @@
 """Records with an identity, the tree they are in, and the file they are kept in."""
 
 from .collection import Collection
+from .corrections import Correction
 
-__all__ = ["Collection"]
+__all__ = ["Collection", "Correction"]

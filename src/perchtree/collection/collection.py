@@ -15,20 +15,24 @@ from .._kernels.schema import NONE
 from .._locks import make_locks
 from .._progress import progress
 from .._validate import as_rows
+from ..clusters.correcting import Corrected, correct
 from ..errors import CorruptFileError
 from ..files.contents import Contents
 from ..files.locking import lock_for_writing
 from ..files.trees import load_tree, save_tree
+from ..inert import inert_line
 from ..removing import refuse_missing, usable
 from ..settings import Settings, takes_settings
 from ..tree import ClusterTree
+from .corrections import APART, TOGETHER, Correction, Corrections
 from .merging import check_features, check_settings
 from .records import COLUMNS, Records, as_columns
 
 _SECTION = "records"
+_CORRECTIONS = "corrections"
 
-UPDATED_AT_ONCE = 256
-"""Records replaced while readers wait."""
+_NAME_LENGTH = 60
+"""Characters of a key in a chain of several."""
 
 
 class Collection:
@@ -65,6 +69,8 @@ class Collection:
         self.sections: dict[str, Contents] = {}
         """What others keep in the same file, such as the estimator's clusters."""
         self.records = Records()
+        self.pairs = Corrections()
+        """What was said about pairs of records, by their ids."""
         self._tree: ClusterTree | None = None
         self._start()
 
@@ -206,7 +212,9 @@ class Collection:
         try:
             tree.remove(ids, verbose=verbose)
         finally:
-            self.records.forget(ids[~tree.holds(ids)].tolist())
+            gone = ids[~tree.holds(ids)].tolist()
+            self.records.forget(gone)
+            self.pairs.drop(gone)
             if tree.n_points == 0:
                 self.records.drop_from(0)
 
@@ -280,7 +288,7 @@ class Collection:
 
         Rows with new keys are inserted together, which makes no difference to the tree.
         """
-        tree, first = self.tree, self.tree.next_id
+        tree, first = self.tree, self.next_id
         self._tidy(tree)
         try:
             with progress(len(rows), verbose) as bar:
@@ -315,6 +323,7 @@ class Collection:
                     tree.insert_checked(rows, normalised=normalised)
             finally:
                 if tree.next_id > next_id:
+                    self.pairs.moved(int(old[0]), next_id)
                     self._take_out(old)
 
     def merge(self, other: Self, *, update: bool = False, verbose: bool = False) -> Self:
@@ -335,8 +344,8 @@ class Collection:
         Raises
         ------
         ValueError
-            If the two do not fit together, or `max_leaves` has collapsed leaves of the smaller one:
-            their vectors are gone.
+            If the two do not fit together, corrections contradict each other, or `max_leaves` has
+            collapsed leaves of the smaller one: their vectors are gone.
         """
         larger, smaller = (other, self) if len(other) > len(self) else (self, other)
         check_settings(self.settings, other.settings)
@@ -350,11 +359,14 @@ class Collection:
         with smaller.tree.reading():
             ids = smaller.ids
             rows, columns = smaller.tree.vectors(ids), smaller.records.row(ids)
+            said = list(smaller.pairs)
         union = larger.copy()
+        first = union.next_id
         union.feature_names = self.feature_names or other.feature_names
         union.notes.pop("keys_are_rows", None)
         if union.has_keys:
-            known = union.records.find(columns["keys"]) != NONE
+            names = columns["keys"]
+            known = union.records.find(names) != NONE
             if known.any() and not update:
                 raise ValueError(
                     f"both have the key {columns['keys'][int(known.argmax())]!r:.100}, one of "
@@ -365,6 +377,10 @@ class Collection:
                 rows = rows[~known]
                 columns = {n: list(itertools.compress(v, ~known)) for n, v in columns.items()}
         union._replace(rows, columns, verbose=verbose, normalised=True)
+        of = union.records.find(names) if union.has_keys else first + np.arange(len(ids))
+        for kind, a, b in said:
+            pair = of[np.searchsorted(ids, (a, b))].tolist()
+            union.pairs.say(kind, *pair, union._name)
         return union
 
     # Asking
@@ -411,7 +427,7 @@ class Collection:
     def ids_of(self, keys: Any) -> NDArray[np.int64]:
         """The ids of records, given their keys; ValueError names the first that is unknown."""
         ids = self.records.find(keys)
-        missing = ~np.isin(ids, self.ids)
+        missing = np.ones(len(ids), bool) if self._tree is None else ~self._tree.holds(ids)
         if missing.any():
             raise ValueError(
                 f"there is no point with the key {list(keys)[int(missing.argmax())]!r:.100}"
@@ -441,6 +457,94 @@ class Collection:
         self.settings = self.settings.changed(n_jobs=n_jobs)
         if self._tree is not None:
             self._tree.n_jobs = n_jobs
+
+    # Correcting
+
+    def together(self, a: Any, b: Any) -> None:
+        """Say that two records, given by their keys, belong together: they share a cluster.
+
+        Corrections are applied after any flat clustering: by `corrected`, `Perch` and `perch`.
+        The tree, and `ClusterTree.cut`, stay what the data says. A record that is removed takes
+        its corrections with it.
+
+        Raises
+        ------
+        ValueError
+            If it contradicts what was said before. The message shows the chain; nothing changes.
+
+        Examples
+        --------
+        >>> from perchtree import Collection
+        >>> people = Collection()
+        >>> _ = people.add([[0], [1], [8], [9]], keys=["ann", "anna", "bob", "rob"])
+        >>> people.together("bob", "rob")
+        >>> people.apart("ann", "anna")
+        >>> people.corrected(people.tree.cut(2))
+        Corrected(labels=array([0, 1, 2, 2]), n_before=2, n_after=3)
+        >>> people.corrections
+        [Correction(kind='apart', a='ann', b='anna'), Correction(kind='together', a='bob', b='rob')]
+        """
+        self._say(TOGETHER, a, b)
+
+    def apart(self, a: Any, b: Any) -> None:
+        """Say that two records, given by their keys, do not belong together.
+
+        They never share a cluster, and neither do records that are together with them: see
+        `together`.
+        """
+        self._say(APART, a, b)
+
+    def take_back(self, a: Any, b: Any) -> None:
+        """Take back what was said about two records; ValueError if nothing was."""
+        with self.tree.lock():
+            one, other = self.ids_of([a, b]).tolist()
+            self.pairs.take_back(one, other, self._name)
+
+    def _say(self, kind: str, a: Any, b: Any) -> None:
+        with self.tree.lock():
+            one, other = self.ids_of([a, b]).tolist()
+            self.pairs.say(kind, one, other, self._name)
+
+    def _name(self, point_id: int) -> str:
+        """The key of a record, for messages."""
+        return inert_line(self.records.keys(np.array([point_id]))[0], _NAME_LENGTH)
+
+    @property
+    def corrections(self) -> list[Correction]:
+        """All that was said about pairs of records, by their keys."""
+        with self._locks.reading:
+            said = list(self.pairs)
+            a, b = (self.records.keys(np.array(ids, np.int64)).tolist()
+                    for ids in ([c.a for c in said], [c.b for c in said]))  # fmt: skip
+        return [Correction(c.kind, *keys) for c, *keys in zip(said, a, b, strict=True)]
+
+    def corrected(self, labels: ArrayLike) -> Corrected:
+        """Apply corrections to a flat clustering of all records.
+
+        Whole clusters are joined, and clusters that hold records that are apart are split along
+        the tree, where that cuts the fewest branches. So the number of clusters may change.
+
+        Parameters
+        ----------
+        labels : array-like of whole numbers
+            The cluster of each record, in the order of `ids`, as `tree.cut` returns them.
+
+        Returns
+        -------
+        Corrected
+            New `labels`, 0, 1, 2, ... in the order of the smallest ids; and the number of
+            clusters before and after, `n_before` and `n_after`.
+        """
+        given = np.asarray(labels)
+        tree = self.tree
+        with tree.reading():
+            if given.shape != (tree.n_points,) or given.dtype.kind not in "iu":
+                raise ValueError(
+                    f"expected {tree.n_points} whole numbers, the cluster of each record, got an "
+                    f"array of {given.dtype} of the shape {given.shape}"
+                )
+            pairs = self.pairs.pairs(TOGETHER), self.pairs.pairs(APART)
+            return correct(tree.table, given, *pairs)
 
     # Files
 
@@ -480,6 +584,7 @@ class Collection:
         tree.use_locks(self._locks)
         self._tree = tree if tree.next_id else None
         contents = others.pop(_SECTION, Contents({}, {}))
+        corrections = others.pop(_CORRECTIONS, None)
         self.sections = others
         self.notes = dict(contents.meta)
         columns: dict[str, Any] = dict(contents.columns)
@@ -494,6 +599,12 @@ class Collection:
             self.records.restore(ids, self.records.checked(0, len(ids), **kept))
         except ValueError as error:
             raise CorruptFileError(f"{path} has records that make no sense: {error}") from None
+        try:
+            if corrections is not None:
+                changes = corrections.meta["changes"]
+                self.pairs = Corrections.restored(corrections.columns, changes, ids)
+        except (KeyError, ValueError) as error:
+            raise CorruptFileError(f"{path} has corrections that make no sense: {error}") from None
 
     def save(self, path: str | Path) -> None:
         """Save everything to one file, from which `open` makes the same collection.
@@ -507,6 +618,9 @@ class Collection:
                 stack.enter_context(lock_for_writing(Path(path)))
             columns = self._columns(tree.ids)
             contents = {_SECTION: Contents(self.notes, columns)} if columns or self.notes else {}
+            if self.pairs.changes:
+                meta = {"changes": self.pairs.changes}
+                contents[_CORRECTIONS] = Contents(meta, self.pairs.columns(tree.ids))
             stored = stored._replace(settings=self.settings)
             save_tree(path, stored, self.sections | contents)
 
@@ -546,6 +660,7 @@ class Collection:
         with contextlib.nullcontext() if self._tree is None else self._tree.stored():
             state = vars(self) | {
                 "records": self.records.copy(self.ids),
+                "pairs": self.pairs.copy(),
                 "_tree": None if self._tree is None else self._tree.__getstate__(),
                 "notes": copy.deepcopy(self.notes),
                 "sections": dict(self.sections),

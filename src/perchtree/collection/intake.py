@@ -5,7 +5,7 @@ import queue
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..inputs.batches import Batch, InputError, Problem, Source, skip_rows
@@ -238,7 +238,7 @@ def with_keys(batch: Batch, kind: type | None) -> Batch:
     keys = batch.companions["keys"]
     first = next((key for key in keys if key is not None), "")
     kind = kind or (int if type(first) is int else str)
-    own = [_as_key(kind, key) for key in keys]
+    own = [as_key(kind, key) for key in keys]
     problems = {}
     for i, key in enumerate(own):
         if key is None:
@@ -248,14 +248,14 @@ def with_keys(batch: Batch, kind: type | None) -> Batch:
     return batch._replace(companions=batch.companions | {"keys": own}).without(problems)
 
 
-def keys_from_texts(collection: Collection, texts: list[str]) -> list[Any]:
+def keys_from_texts(collection: Collection, texts: Sequence[str]) -> list[Any]:
     """Keys as the collection has them, where ids are whole numbers that were given as texts."""
     kind = (collection.records.kind or str) if collection.has_keys else int
-    keys = [_as_key(kind, text) for text in texts]
+    keys = [as_key(kind, text) for text in texts]
     return [text if key is None else key for text, key in zip(texts, keys, strict=True)]
 
 
-def _as_key(kind: type, key: Any) -> Any:
+def as_key(kind: type, key: Any) -> Any:
     """Text formats have no numbers, others may have both: a key of the kind asked for, or None."""
     if key is None or key == "" or isinstance(key, bool):
         return None
