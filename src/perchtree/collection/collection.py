@@ -379,8 +379,8 @@ class Collection:
         union._replace(rows, columns, verbose=verbose, normalised=True)
         of = union.records.find(names) if union.has_keys else first + np.arange(len(ids))
         for kind, a, b in said:
-            pair = of[np.searchsorted(ids, (a, b))].tolist()
-            union.pairs.say(kind, *pair, union._name)
+            a, b = of[np.searchsorted(ids, (a, b))].tolist()
+            union.pairs.say(kind, a, b, union._name)
         return union
 
     # Asking
@@ -543,6 +543,8 @@ class Collection:
                     f"expected {tree.n_points} whole numbers, the cluster of each record, got an "
                     f"array of {given.dtype} of the shape {given.shape}"
                 )
+            if tree.n_points == 0:
+                return Corrected(given.astype(np.int64), 0, 0)
             pairs = self.pairs.pairs(TOGETHER), self.pairs.pairs(APART)
             return correct(tree.table, given, *pairs)
 
