@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._arguments import as_count
 from ._renamed import moved
+from ._validate import PROJECT_FIRST
 from .clusters.exemplars import find_exemplars
 from .clusters.tracking import Event, Tracker
 from .collection import Collection
@@ -259,6 +261,13 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 )
 
     def _as_rows(self, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
+        if scipy.sparse.issparse(X):
+            raise ValueError(f"sparse input is not supported, boxes are dense: {PROJECT_FIRST}")
+        if _holds_texts(X):
+            raise ValueError(
+                "X holds texts, not vectors: Collection(encoder='words').add(texts=X) clusters "
+                "them, and perchtree.encode.Words().learned(X).encode(X) makes vectors of them"
+            )
         rows: NDArray[Any] = validate_data(
             self, X, reset=reset, dtype=[np.float64, np.float32],
             ensure_all_finite=False,  # the tree's own checks name the row
@@ -463,6 +472,11 @@ def _only_settings(given: dict[str, Any]) -> dict[str, Any]:
     """Names are checked at once, values by `fit`."""
     Settings.of({name: getattr(Settings(), name, None) for name in given})
     return given
+
+
+def _holds_texts(X: Any) -> bool:
+    flat = isinstance(X, list | tuple) or getattr(X, "ndim", 0) == 1
+    return flat and len(X) > 0 and isinstance(next(iter(X)), str)
 
 
 def _as_plain(name: str, value: Any) -> Any:

@@ -10,6 +10,7 @@ from .demo import demo
 from .growing import add, fit, refine
 from .running import describe, inert_usage_errors, say
 from .showing import check, export, plot
+from .vectors import encode
 
 
 class Commands(click.Group):
@@ -49,5 +50,5 @@ def main() -> None:
     """
 
 
-for command in (fit, add, refine, cut, predict, score, info, plot, export, check, demo):
+for command in (fit, add, encode, refine, cut, predict, score, info, plot, export, check, demo):
     main.add_command(command)

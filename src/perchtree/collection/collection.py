@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._locks import make_locks
 from .._validate import as_rows
+from ..encode.interface import Encoder, Learner, encode_texts, name_of, plain_texts
+from ..encode.making import make_encoder, restore_encoder, same_encoder, store_encoder
 from ..errors import CorruptFileError
 from ..files.contents import Contents
 from ..files.locking import lock_for_writing
@@ -19,6 +21,7 @@ from ..tree import ClusterTree
 from .records import COLUMNS, Records
 
 _SECTION = "records"
+_ENCODER = "encoder"
 
 
 class Collection:
@@ -29,6 +32,9 @@ class Collection:
 
     Parameters
     ----------
+    encoder : str or Encoder, optional
+        What makes vectors of texts: a name such as "chars" or "words" (docs/text.md), or anything
+        with a method `encode(list of str) -> array`. Records then have texts instead of vectors.
     **settings
         Those of `ClusterTree`: `linkage`, `max_leaves`, `metric`, ...
 
@@ -46,8 +52,10 @@ class Collection:
     """
 
     @takes_settings
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, *, encoder: str | Encoder | None = None, **settings: Any) -> None:
         self.settings = Settings.of(settings)
+        self.encoder = None if encoder is None else make_encoder(encoder, self.settings.n_jobs)
+        """What makes vectors of texts; it stays as it is once there are records."""
         self.feature_names: list[str] | None = None
         """Names of the columns of X, if they have any."""
         self.notes: dict[str, Any] = {}
@@ -81,6 +89,8 @@ class Collection:
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
+            Not if there is an encoder: it makes vectors of the texts. An encoder that weights by
+            rarity learns from the first records, unless it has `learned` before.
         keys : sequence of n_rows, optional
             Your own ids: strings or whole numbers, each once; either always or never.
         texts, classes : sequences of n_rows, optional
@@ -100,16 +110,50 @@ class Collection:
         KeyboardInterrupt, MemoryError
             The first records are in then, and the collection is whole; the message says how many.
         """
-        if X is None:
-            raise ValueError("records need vectors: give X, one row per record")
         with self._locks.writing:
-            tree = self._tree
+            tree, before = self._tree, self.encoder
+            vectors, encoder = self._vectors(X, texts)
             n_features = None if tree is None else tree.n_features
-            rows = as_rows(X, n_features, cosine=self.settings.is_cosine)
+            rows = as_rows(vectors, n_features, cosine=self.settings.is_cosine)
             if tree is None:
                 tree = ClusterTree(rows.shape[1], **self.settings.as_dict())
                 tree.use_locks(self._locks)
-            return self._insert(tree, rows, verbose, keys=keys, texts=texts, classes=classes)
+            try:
+                self.encoder = encoder
+                return self._insert(tree, rows, verbose, keys=keys, texts=texts, classes=classes)
+            except BaseException:
+                if self._tree is None:  # nothing is in that it could have learned from
+                    self.encoder = before
+                raise
+
+    def _vectors(self, X: ArrayLike | None, texts: Any) -> tuple[Any, Encoder | None]:
+        """Vectors of new records, and the encoder to keep: it may have learned from them."""
+        encoder = self.encoder
+        if encoder is None:
+            if X is None:
+                raise ValueError(
+                    "records need vectors: give X, one row per record, or let texts be encoded: "
+                    "Collection(encoder='words')"
+                )
+            return X, None
+        if X is not None or texts is None:
+            raise ValueError(
+                f"vectors of this collection are made by its encoder, {name_of(encoder)}: give "
+                "texts, and no X"
+            )
+        plain = plain_texts(texts)
+        if self._tree is None and isinstance(encoder, Learner) and encoder.n_texts == 0:
+            encoder = encoder.learned(plain)
+        return encode_texts(encoder, plain), encoder
+
+    def encode(self, texts: Any) -> NDArray[Any]:
+        """The vectors of texts, by the collection's encoder."""
+        if self.encoder is None:
+            raise ValueError(
+                "the collection has no encoder: give vectors, or make it by "
+                "Collection(encoder='words')"
+            )
+        return encode_texts(self.encoder, plain_texts(texts))
 
     def _insert(
         self, tree: ClusterTree, rows: NDArray[Any], verbose: bool, **given: Any
@@ -174,15 +218,21 @@ class Collection:
             )
         return ids
 
-    def nearest(self, X: ArrayLike, k: int = 1) -> tuple[NDArray[Any], NDArray[np.float32]]:
+    def nearest(
+        self, X: ArrayLike | None = None, k: int = 1, *, texts: Any = None
+    ) -> tuple[NDArray[Any], NDArray[np.float32]]:
         """Find the k nearest records of each row, by their keys; see `ClusterTree.nearest`.
+
+        Where there is an encoder, give `texts` instead of X.
 
         Returns
         -------
         keys : array of shape (n_rows, k)
         distances : float32 array of shape (n_rows, k)
         """
-        ids, distances = self.tree.nearest(X, k)
+        if (X is None) == (texts is None) or (X is not None and self.encoder is not None):
+            raise ValueError(f"give {'X' if self.encoder is None else 'texts'}, and nothing else")
+        ids, distances = self.tree.nearest(self.encode(texts) if X is None else X, k)
         return self.records.keys(ids), distances
 
     @property
@@ -201,7 +251,14 @@ class Collection:
     # Files
 
     @classmethod
-    def open(cls, path: str | Path, *, write: bool = False, mmap: bool = False) -> Self:
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        write: bool = False,
+        mmap: bool = False,
+        encoder: str | Encoder | None = None,
+    ) -> Self:
         """Load a collection from a file.
 
         Parameters
@@ -213,6 +270,9 @@ class Collection:
             be saved to the same path. FileInUseError if another process is changing it already.
         mmap : bool
             Map features instead of reading them; see `ClusterTree.load`.
+        encoder : str or Encoder, optional
+            The encoder that the records were made with. Only one that a file cannot hold, a model
+            or an object of your own, has to be given again; another one is refused.
 
         Raises
         ------
@@ -224,6 +284,8 @@ class Collection:
             collection.hold(path)
         try:
             collection._load(path, mmap=mmap)
+            if encoder is not None:
+                collection.use_encoder(encoder)
         except BaseException:
             collection.close()
             raise
@@ -236,6 +298,7 @@ class Collection:
         tree.use_locks(self._locks)
         self._tree = tree if tree.n_points else None
         contents = others.pop(_SECTION, Contents({}, {}))
+        stored_encoder = others.pop(_ENCODER, None)
         self.sections = others
         self.notes = dict(contents.meta)
         columns: dict[str, Any] = dict(contents.columns)
@@ -246,10 +309,21 @@ class Collection:
                 if len(names) != tree.n_features:
                     raise ValueError("names of other features than the tree has")
                 self.feature_names = [str(name) for name in names]
+            if stored_encoder is not None:
+                self.encoder = restore_encoder(stored_encoder.meta, stored_encoder.columns)
             kept = {name: columns[name] for name in COLUMNS if name in columns}
             self._restore(ids, self.records.checked(0, len(ids), **kept))
         except ValueError as error:
             raise CorruptFileError(f"{path} has records that make no sense: {error}") from None
+
+    def use_encoder(self, encoder: str | Encoder) -> None:
+        """Make vectors of texts by this encoder; ValueError if records were made by another."""
+        if self.encoder is not None:
+            self.encoder = same_encoder(self.encoder, encoder)
+        elif self._tree is not None:
+            raise ValueError("these records have vectors of their own: leave out the encoder")
+        else:
+            self.encoder = make_encoder(encoder, self.settings.n_jobs)
 
     def _restore(self, ids: NDArray[np.int64], columns: dict[str, list[Any]]) -> None:
         if len(ids) == 0:
@@ -274,6 +348,8 @@ class Collection:
                 stack.enter_context(lock_for_writing(Path(path)))
             columns = self._columns(tree.ids)
             contents = {_SECTION: Contents(self.notes, columns)} if columns or self.notes else {}
+            if self.encoder is not None:
+                contents[_ENCODER] = Contents(*store_encoder(self.encoder), optional=True)
             stored = stored._replace(settings=self.settings)
             save_tree(path, stored, self.sections | contents)
 

@@ -30,7 +30,7 @@ from .contents import Contents, StoredTree
 
 TREE = "tree"
 
-KNOWN = (TREE, "records", "estimator")
+KNOWN = (TREE, "records", "estimator", "encoder")
 """Sections that this version understands."""
 
 MAPPED = ("points", "boxes", "means")
