@@ -18,6 +18,12 @@ TITLES = ["red wool socks", "Red woolen socks", "blue cotton shirt", "blue coton
 MAKERS = [f"maker {i % 3}" for i in range(len(TITLES))]
 
 
+@pytest.fixture(autouse=True)
+def short_vectors(monkeypatch):
+    """Named encoders have few dimensions: kernels as plain Python take their time."""
+    monkeypatch.setattr("perchtree.encode.making.DIMENSIONS", 32)
+
+
 def write(kind, titles=TITLES, name="x"):
     """A file of ids, titles, makers."""
     rows = [
@@ -58,7 +64,7 @@ def test_the_same_tree_of_every_kind_of_input(perch, kind, batch):
         f"{title}, {maker}" if title else maker for title, maker in zip(TITLES, MAKERS, strict=True)
     ]
     assert tree.texts == joined
-    expected = Collection(encoder=Chars().learned(joined))
+    expected = Collection(encoder=Chars(32).learned(joined))
     expected.add(texts=joined)
     assert tree.encoder.n_texts == len(TITLES)
     assert tree.tree.children.tolist() == expected.tree.children.tolist()

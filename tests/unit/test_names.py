@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perchtree import Collection, Perch
+from perchtree import Perch
 from perchtree.clusters.names import Terms, keywords, words_of
 
 LISTS = st.lists(
@@ -32,22 +32,21 @@ def slow_keywords(texts, group, n_words):
             if len(group) == len(texts):
                 scores[word] = share
             elif c:
-                scores[word] = share * math.log(share / (everywhere / len(texts)))
-    good = [word for word, score in scores.items() if score > 1e-12]
-    return sorted(good, key=lambda word: (-round(scores[word], 9), list(scores).index(word)))[
-        :n_words
-    ]
+                scores[word] = (
+                    share
+                    * math.log(share / (everywhere / len(texts)))
+                    * math.log(len(texts) / everywhere)
+                )
+    rounded = {word: round(score, 9) for word, score in scores.items()}
+    good = [word for word in rounded if rounded[word] > 0]
+    return sorted(good, key=lambda word: -rounded[word])[:n_words]  # of equals, the first met
 
 
 @given(LISTS, st.integers(1, 11), st.integers(1, 4))
 def test_keywords_are_those_of_the_formula(texts, size, n_words):
     group = np.arange(min(size, len(texts)))
-    (found,) = keywords(made(texts), np.arange(len(texts)), [group], 1000)
-    expected = slow_keywords(texts, group.tolist(), 1000)
-    assert set(found) - set(expected) <= set() or not expected
-    assert len(found) == len(expected)
-    (few,) = keywords(made(texts), np.arange(len(texts)), [group], n_words)
-    assert few == found[:n_words]
+    (found,) = keywords(made(texts), np.arange(len(texts)), [group], n_words)
+    assert found == slow_keywords(texts, group.tolist(), n_words)
 
 
 def test_neither_common_words_nor_one_rare_word_wins():
@@ -100,9 +99,3 @@ def test_without_texts_there_are_no_names():
     model = Perch(n_clusters=2).fit([[0], [1], [5]])
     with pytest.raises(AttributeError, match=r"names are made of texts: fit\(X, texts=\.\.\.\)"):
         _ = model.names_
-
-
-def test_texts_that_were_encoded_name_clusters():
-    titles = Collection(encoder="words")
-    titles.add(texts=TEXTS)
-    assert titles.texts == TEXTS

@@ -16,6 +16,12 @@ TEXTS = ["Ann Miller, London", "Anne Miller, London", "ann miler", "Bob Stone", 
 MORE = ["Anne Millar", "Bob Ston", "Cora", ""]
 
 
+@pytest.fixture(autouse=True)
+def short_vectors(monkeypatch):
+    """Named encoders have few dimensions: kernels as plain Python take their time."""
+    monkeypatch.setattr("perchtree.encode.making.DIMENSIONS", 32)
+
+
 def shape(collection):
     return collection.tree.children.tolist(), collection.texts, collection.ids.tolist()
 
@@ -37,7 +43,7 @@ def test_the_first_texts_are_learned_from_and_no_others():
     people = Collection(encoder="chars")
     people.add(texts=TEXTS)
     people.add(texts=MORE)
-    learned = Chars().learned(["" if text is None else text for text in TEXTS])
+    learned = Chars(32).learned(["" if text is None else text for text in TEXTS])
     at_once = Collection(encoder=learned)
     at_once.add(texts=TEXTS + MORE)
     assert people.encoder.n_texts == at_once.encoder.n_texts == len(TEXTS)
@@ -113,7 +119,7 @@ def test_vectors_and_texts_are_not_mixed():
         by_vector.encode(["c"])
     with pytest.raises(ValueError, match="vectors of their own"):
         by_vector.use_encoder("chars")
-    for wrong in ({}, {"X": np.zeros((1, 256))}, {"X": [[1]], "texts": ["a"]}):
+    for wrong in ({}, {"X": np.zeros((1, 32))}, {"X": [[1]], "texts": ["a"]}):
         with pytest.raises(ValueError, match="give texts, and nothing else"):
             by_text.nearest(**wrong)
     with pytest.raises(ValueError, match="give X, and nothing else"):
@@ -175,7 +181,7 @@ def test_the_estimator_keeps_the_encoder(tmp_path):
     model = Perch.load(tmp_path / "a.perch")
     assert len(model.set_params(n_clusters=2).all_labels_) == len(TEXTS)
     with pytest.raises(ValueError, match="give texts, and no X"):
-        model.partial_fit(np.zeros((1, 256)))
+        model.partial_fit(np.zeros((1, 32)))
     assert model.predict(model.collection_.encode(["bob stone"])) == model.all_labels_[3]
     model.save(tmp_path / "b.perch")
     assert Collection.open(tmp_path / "b.perch").encoder.n_texts == len(TEXTS)

@@ -3,11 +3,12 @@
 Class-based TF-IDF: of a node with n texts, c of which contain a word that C of all N texts contain,
 the word's score is
 
-    (c / n) * ln((c / n) / (C / N)),
+    (c / n) * ln((c / n) / (C / N)) * ln(N / C),
 
-its share in the node, weighted by how much larger it is than its share in all texts. Words that are
-common everywhere have a ratio near one, and a rare word of one record has a small share: neither
-wins. Counts of a node are the sums of its children's, so every node of a tree can be named.
+its share in the node, weighted by how much larger it is than its share in all texts, and by its
+rarity. A word that is common everywhere has a ratio near one and little weight, and a rare word of
+one record has a small share: neither wins. Counts of a node are the sums of its children's, so
+every node of a tree can be named.
 """
 
 import re
@@ -84,7 +85,9 @@ def keywords(
         if len(places) == len(everything):
             score = share  # nothing to compare with
         else:
-            score = share * np.log(share * len(everything) / overall[present])
+            rarity = np.log(len(everything) / overall[present])
+            score = share * (np.log(share) + rarity) * rarity
+        score = np.round(score, 9)  # so that ties are ties
         best = np.lexsort((present, -score))[:n_words]
         named.append([terms.words[present[i]] for i in best if score[i] > 0])
     return named
