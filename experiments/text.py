@@ -119,13 +119,14 @@ def compare(name: str, several: int) -> dict[str, Any]:
 def made_up(rng: np.random.Generator) -> Iterator[str]:
     """Records of about 60 characters: some 200,000 people, with errors."""
     syllables = ["an", "bel", "cor", "da", "el", "fin", "gar", "hol", "is", "jon", "ka", "lu"]
+    people = rng.integers(0, len(syllables), (200_000, 16)).tolist()
     while True:
-        places = np.random.default_rng(int(rng.integers(200_000))).integers(0, 12, 16)
-        word = "".join(syllables[i] for i in places)
-        text = f"{word[:6]} {word[6:16]}, {places[0]}{places[3]} {word[16:26]} street, {word[26:]}"
-        text = text.ljust(60, "x")[:60]
-        wrong = int(rng.integers(60))
-        yield text[:wrong] + "e" + text[wrong + 1 :]
+        for person, wrong in rng.integers(0, [len(people), 60], (1000, 2)).tolist():
+            own = people[person]
+            word = "".join(syllables[i] for i in own)
+            text = f"{word[:6]} {word[6:16]}, {own[0]}{own[3]} {word[16:26]} street, {word[26:]}"
+            text = text.ljust(60, "x")[:60]
+            yield text[:wrong] + "e" + text[wrong + 1 :]
 
 
 def stream_million() -> dict[str, Any]:
