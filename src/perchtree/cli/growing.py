@@ -161,9 +161,12 @@ def _grow(
 
 def _compile_ahead(collection: "Collection", quiet: bool) -> None:
     """Compile now all that may be needed later: not in the middle of a long run."""
+    from ..encode.hashed import Hashed
     from ..warmup import warm_up
 
     warm_up(collection.settings)
+    if isinstance(collection.encoder, Hashed):
+        collection.encode([""])
 
 
 def _say_what_was_left_out(taken: "Taken", collection: "Collection", quiet: bool) -> None:
