@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 PYTEST := $(BIN)/pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: demo test test-all lint test-plain test-compiled bench tables quality gallery manual experiments experiments-quick clean help
+.PHONY: demo test test-all lint test-plain test-compiled bench tables quality text gallery manual experiments experiments-quick clean help
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -52,6 +52,10 @@ tables: $(READY) ## what each rule costs and yields, written to docs/modes.md an
 quality: $(READY) ## purity of our trees next to others', written to docs/quality.md; half an hour
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	$(BIN)/python -m experiments.quality
+
+text: $(READY) ## vectors from texts, how good and how fast, written to docs/text.md
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[wordllama]'
+	$(BIN)/python -m experiments.text
 
 gallery: $(READY) ## pictures from real data, written to docs/gallery.md
 	$(BIN)/python -m experiments.gallery

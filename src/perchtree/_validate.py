@@ -19,6 +19,9 @@ _CHUNK_VALUES = 2**18
 """Values converted at a time, so that no second copy of the input is ever made."""
 
 
+PROJECT_FIRST = "project it to some hundred dimensions first, by perchtree.encode.project(X)"
+
+
 def as_rows(X: Any, n_features: int | None = None, *, cosine: bool = False) -> NDArray[Any]:
     """X as a 2-d numeric array, not converted or copied; ValueError if anything is wrong.
 
@@ -119,7 +122,7 @@ def as_list(column: Any) -> list[Any]:
 
 def _as_numeric(X: Any) -> NDArray[Any]:
     if scipy.sparse.issparse(X):
-        raise ValueError("sparse input is not supported: boxes are dense; use X.toarray()")
+        raise ValueError(f"sparse input is not supported, boxes are dense: {PROJECT_FIRST}")
     if np.ma.is_masked(X):
         raise ValueError("masked values are not supported: drop those rows or fill them in")
     try:

@@ -5,13 +5,16 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._arguments import as_count
 from ._renamed import moved
+from ._validate import PROJECT_FIRST
 from .clusters.exemplars import find_exemplars
+from .clusters.names import Name, Terms, keywords
 from .clusters.tracking import Event, Tracker
 from .collection import Collection
 from .errors import CorruptFileError
@@ -20,6 +23,7 @@ from .settings import FIXED, RULES, Settings, takes_settings
 from .tree import ClusterTree
 
 _SECTION = "estimator"
+_KEYWORDS = 5
 
 
 class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -89,6 +93,9 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     cluster_ids_, cluster_sizes_, exemplars_ : arrays of shape (n_clusters,)
         The ids in `all_labels_`, how many points each has, and the key of a point close to its
         mean.
+    names_ : list of Name
+        Keywords and the text of an exemplar of each cluster, in the order of `cluster_ids_`, if
+        points have texts.
     events_ : list of Event
         Births, merges, splits and ends of clusters between readings of the labels.
 
@@ -277,6 +284,13 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 )
 
     def _as_rows(self, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
+        if scipy.sparse.issparse(X):
+            raise ValueError(f"sparse input is not supported, boxes are dense: {PROJECT_FIRST}")
+        if _holds_texts(X):
+            raise ValueError(
+                "X holds texts, not vectors: Collection(encoder='words').add(texts=X) clusters "
+                "them, and perchtree.encode.Words().learned(X).encode(X) makes vectors of them"
+            )
         rows: NDArray[Any] = validate_data(
             self, X, reset=reset, dtype=[np.float64, np.float32],
             ensure_all_finite=False,  # the tree's own checks name the row
@@ -369,6 +383,32 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             _, clusters = np.unique(self.all_labels_, return_inverse=True)
             ids = find_exemplars(tree, self.tree_.table, clusters)
             return self.collection_.records.keys(ids)
+
+    @property
+    def names_(self) -> list[Name]:
+        collection = self.collection_ if self.__sklearn_is_fitted__() else None
+        if collection is None or collection.texts is None:
+            raise AttributeError("names are made of texts: fit(X, texts=...)")
+        with self.tree_.reading() as tree:
+            points, labels = self._read()
+            clusters, numbers = np.unique(labels, return_inverse=True)
+            ids = find_exemplars(tree, self.tree_.table, numbers)
+            texts = collection.records.column("texts", ids) or [None] * len(ids)
+            terms = self._terms_of(collection)
+        order = np.argsort(numbers, kind="stable")
+        starts = np.searchsorted(numbers[order], np.arange(1, len(clusters)))
+        words = keywords(terms, points, np.split(points[order], starts), _KEYWORDS)
+        return [Name(tuple(own), text) for own, text in zip(words, texts, strict=True)]
+
+    def _terms_of(self, collection: Collection) -> Terms:
+        """The words of all texts by id; those of earlier readings are not read again."""
+        known, terms = getattr(self, "_terms", (None, Terms()))
+        if known is not collection:
+            terms = Terms()
+            self._terms = collection, terms
+        new = np.arange(len(terms), collection.tree.next_id)
+        terms.extend(collection.records.column("texts", new) or [None] * len(new))
+        return terms
 
     @property
     def keys_(self) -> NDArray[Any]:
@@ -485,6 +525,11 @@ def _only_settings(given: dict[str, Any]) -> dict[str, Any]:
     """Names are checked at once, values by `fit`."""
     Settings.of({name: getattr(Settings(), name, None) for name in given})
     return given
+
+
+def _holds_texts(X: Any) -> bool:
+    flat = isinstance(X, list | tuple) or getattr(X, "ndim", 0) == 1
+    return flat and len(X) > 0 and isinstance(next(iter(X)), str)
 
 
 def _as_plain(name: str, value: Any) -> Any:

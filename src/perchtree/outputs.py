@@ -162,6 +162,9 @@ def _has_returns(columns: list[list[Any]]) -> bool:
 
 
 def _as_arrow(pyarrow: Any, column: Any) -> Any:
+    if isinstance(column, np.ndarray) and column.ndim == 2:  # one list per row
+        flat = pyarrow.array(np.ascontiguousarray(column).ravel())
+        return pyarrow.FixedSizeListArray.from_arrays(flat, column.shape[1])
     if isinstance(column, np.ndarray) and column.dtype.kind != "O":
         return pyarrow.array(column)
     return pyarrow.array(as_list(column))

@@ -466,6 +466,35 @@ def test_merge_refuses_what_does_not_fit():
     assert len(plain.merge(collection(n_jobs=2))) == 18
 
 
+def test_updated_texts_are_encoded():
+    collection = Collection(encoder="chars")
+    collection.add(texts=["ann lee", "bob ray", "carl may"], keys=["a", "b", "c"])
+    collection.update(["b"], texts=["anne lee"])
+    assert collection.nearest(texts=["ann lee"], k=2)[0].tolist() == [["a", "b"]]
+    assert collection.texts == ["ann lee", "carl may", "anne lee"]
+    collection.update(["b"], classes=["x"])
+    assert collection.classes == [None, None, "x"]
+    with pytest.raises(ValueError, match="give texts, and no X"):
+        collection.update(["a"], np.zeros((1, 256)))
+
+
+def test_merge_of_other_encoders():
+    def collection(encoder, *texts):
+        made = Collection(encoder=encoder)
+        made.add(texts=list(texts)) if encoder else made.add(np.ones((1, 256)))
+        return made
+
+    chars = collection("chars", "ann", "bob")
+    for other, message in (
+        (collection("words", "ann"), "made by the encoder chars, those of the other by words"),
+        (collection("chars", "ann", "anna", "anne"), "have learned rarity from other texts"),
+        (collection(None), "one has an encoder, the other none"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            chars.merge(other)
+    assert len(chars.merge(chars.copy())) == 4
+
+
 # The estimator
 
 

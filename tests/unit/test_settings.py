@@ -32,7 +32,7 @@ def own_parameters(kind):
     return {
         name: parameter.default
         for name, parameter in inspect.signature(kind).parameters.items()
-        if name not in ("n_features", "n_clusters", "distance_threshold", "verbose")
+        if name not in ("n_features", "n_clusters", "distance_threshold", "verbose", "encoder")
     }
 
 

@@ -12,6 +12,7 @@ from .demo import demo
 from .growing import add, fit, refine
 from .running import describe, inert_usage_errors, say
 from .showing import check, export, plot
+from .vectors import encode
 
 
 class Commands(click.Group):
@@ -55,6 +56,7 @@ def main() -> None:
 for command in (
     fit,
     add,
+    encode,
     remove,
     merge,
     refine,

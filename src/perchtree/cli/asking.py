@@ -162,11 +162,12 @@ def predict(
 
     from ..inputs.batches import InputError
     from ..outputs import open_table
+    from .encoding import open_for
     from .opening import open_collection
 
     _check_table(output, force, [tree, input])
     collection = open_collection(tree, n_jobs)
-    source = reading.open(input, known_features=collection.feature_names)
+    source = open_for(collection, reading, input)
     wanted = () if n_clusters is None else (n_clusters,)
     (corrected,) = _cut(collection, wanted, distance, criterion).values()
     n_rows, n_bad = 0, 0
@@ -195,8 +196,7 @@ def _predicted(
     """One table per batch, and how many bad rows were left out of it."""
     import numpy as np
 
-    from ..collection.intake import check_features, with_keys
-    from ..inputs.batches import InputError
+    from ..collection.intake import check_features, refuse_bad, with_keys
 
     ids, keys, kind = collection.ids, collection.keys, None
     for batch in source.batches(reading.batch):
@@ -204,14 +204,16 @@ def _predicted(
         if "keys" in batch.companions and len(batch.X):
             batch = with_keys(batch, kind)
             kind = type(batch.companions["keys"][0]) if len(batch.X) else kind
-        if batch.bad and not reading.skip_bad:
-            problem = batch.bad[0]
-            raise InputError(f"{problem.place} {problem.why}; --skip-bad leaves such rows out")
+        if not reading.skip_bad:
+            refuse_bad(batch)
         if len(batch.X) == 0:
             yield {}, len(batch.bad)
             continue
         check_features(collection, batch)
-        nearest, distances = collection.tree.nearest(batch.X)
+        vectors = batch.X
+        if collection.encoder is not None:
+            vectors = collection.encode(batch.companions["texts"])
+        nearest, distances = collection.tree.nearest(vectors)
         places, far = np.searchsorted(ids, nearest[:, 0]), distances[:, 0]
         found = clusters[places]
         if max_distance is not None:
@@ -338,6 +340,7 @@ def info(tree: str, as_json: bool) -> None:
     """Say what is in TREE."""
     from pathlib import Path
 
+    from ..encode.interface import name_of
     from .opening import open_collection
     from .presets import mode_name
 
@@ -367,6 +370,7 @@ def info(tree: str, as_json: bool) -> None:
             "classes": collection.classes is not None,
             "texts": collection.texts is not None,
             "corrections": len(collection.pairs),
+            "encoder": None if collection.encoder is None else name_of(collection.encoder),
             "suggested numbers of clusters": [cut.n_clusters for cut in grown.suggest_cuts(5)],
         },
         as_json,

@@ -52,9 +52,14 @@ def fit(input: str, output: str, mode: str, force: bool, quiet: bool, **options:
     Memory holds the tree and one batch of rows. Ctrl-C saves what was inserted, says how to go on,
     and exits with 1; so does SIGTERM, but it exits with 0 if the input is a stream.
 
+    Where --text names a column and no columns are left for features, or --encode is given, vectors
+    are made of the texts. How rare words are is learned from the whole of a file, in a first pass,
+    or from the first batch of a stream; from then on it stays as it is.
+
     \b
     Examples:
       perch fit vectors.npy -o vectors.perch --n-jobs -1
+      perch fit titles.csv -o titles.perch --id id --text title
       perch fit people.csv -o people.perch --id person --text name --features 'f*'
       perch fit embeddings/ -o big.perch --mode bc --max-leaves 20000 --features embedding
       tail -f events.jsonl | perch fit - -o events.perch --checkpoint 60
@@ -93,8 +98,9 @@ def add(
     """Add the rows of INPUT to TREE, which is replaced safely when all are in.
 
     Without --update, the tree is the one that `fit` would have made of all rows. If the tree knows
-    its features by name, columns with these names are taken. Everything about INPUT is as for
-    `perch fit`.
+    its features by name, columns with these names are taken; if its vectors were made of texts,
+    --text names their column, and they are encoded in the same way. Everything about INPUT is as
+    for `perch fit`.
 
     \b
     Examples:
@@ -126,12 +132,13 @@ def _grow(
     update: bool = False,
 ) -> None:
     from ..collection.intake import Intake
+    from .encoding import open_for, say_encoder, warn_of_small_sample
     from .progress import Watch, shown_progress
     from .signals import listening
 
     with listening() as stop:
         try:
-            source = reading.open(name, options["shuffle"], collection.feature_names)
+            source = open_for(collection, reading, name, options["shuffle"], quiet=quiet)
             _compile_ahead(collection, quiet)
         except KeyboardInterrupt:
             say("stopped before the first point: nothing was saved")
@@ -149,6 +156,9 @@ def _grow(
             taken = intake.run(stop)
         if collection.next_id > before:
             collection.save(path)
+        if source.live and before == 0 and not quiet:
+            say_encoder(collection, reading)
+            warn_of_small_sample(collection)
         _say_what_was_left_out(taken, collection, quiet)
         if stop.asked:
             command = ["perch", "add", path, name, *reading.as_options()] + ["--update"] * update
@@ -163,9 +173,12 @@ def _grow(
 
 def _compile_ahead(collection: "Collection", quiet: bool) -> None:
     """Compile now all that may be needed later: not in the middle of a long run."""
+    from ..encode.hashed import Hashed
     from ..warmup import warm_up
 
     warm_up(collection.settings)
+    if isinstance(collection.encoder, Hashed):
+        collection.encode([""])
 
 
 def _say_what_was_left_out(taken: "Taken", collection: "Collection", quiet: bool) -> None:

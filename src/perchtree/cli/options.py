@@ -77,7 +77,18 @@ INPUT_COLUMNS = together(
         help="The column with true classes, for `score` and pictures.",
     ),
     click.option(
-        "--text", metavar="NAME", help="The column that says what a row is, for pictures."
+        "--text",
+        multiple=True,
+        metavar="NAME",
+        help="The column that says what a row is; given several times, their texts are joined. "
+        "If there are no features, vectors are made of it.",
+    ),
+    click.option(
+        "--encode",
+        metavar="ENCODER",
+        help="Make vectors of the texts, by auto, chars, words (words:512 for 512 dimensions), "
+        "wordllama, model2vec:NAME, sentence-transformers:NAME or module:object; see "
+        "docs/text.md. [default: auto if there are no features, that of TREE if it has one]",
     ),
     click.option(
         "--format",
@@ -135,27 +146,43 @@ class Reading(NamedTuple):
     features: tuple[str, ...]
     id_: str | None
     class_: str | None
-    text: str | None
+    text: tuple[str, ...]
+    encode: str | None
     form: str | None
     header: bool | None
     batch: int
     skip_bad: bool
 
-    def columns(self, known_features: "list[str] | None" = None) -> "Columns":
+    def columns(
+        self, known_features: "list[str] | None" = None, *, only_texts: bool = False
+    ) -> "Columns":
         from ..inputs.batches import Columns
 
+        if self.encode is not None and self.features:
+            raise click.UsageError("give --features or --encode, not both")
+        if self.encode is not None and not self.text:
+            raise click.UsageError("--encode makes vectors of texts: name their column by --text")
         features = tuple(name for given in self.features for name in given.split(",") if name)
-        return Columns(features, self.id_, self.class_, self.text, tuple(known_features or ()))
+        known = tuple(known_features or ())
+        return Columns(
+            features, self.id_, self.class_, self.text, known,
+            only_texts or self.encode is not None,
+        )  # fmt: skip
 
     def open(
-        self, name: str, shuffle: int | None = None, known_features: "list[str] | None" = None
+        self,
+        name: str,
+        shuffle: int | None = None,
+        known_features: "list[str] | None" = None,
+        *,
+        only_texts: bool = False,
     ) -> "Source":
         """Open it; features that a tree already knows by name are found by name."""
         from ..inputs.opening import open_input
 
         return open_input(
             name,
-            self.columns(known_features),
+            self.columns(known_features, only_texts=only_texts),
             form=self.form,
             has_header=self.header,
             shuffle=shuffle,
@@ -163,9 +190,10 @@ class Reading(NamedTuple):
 
     def as_options(self) -> list[str]:
         """The options that were given, to be given again."""
-        named = {"--id": self.id_, "--class": self.class_, "--text": self.text,
+        named = {"--id": self.id_, "--class": self.class_, "--encode": self.encode,
                  "--format": self.form}  # fmt: skip
         options = [part for name in self.features for part in ("--features", name)]
+        options += [part for name in self.text for part in ("--text", name)]
         options += [part for flag, name in named.items() if name for part in (flag, name)]
         if self.header is not None:
             options.append("--header" if self.header else "--no-header")

@@ -54,7 +54,8 @@ def shown_progress(
     if quiet:
         yield lambda _batch: None
     elif sys.stderr.isatty():
-        with _bar(source) as (progress, task):
+        doing = "inserting" if collection.encoder is None else "encoding and inserting"
+        with bar(source, doing) as (progress, task):
 
             def update(batch: Batch | None) -> None:
                 done = {} if batch is None else {"completed": batch.done}
@@ -74,7 +75,8 @@ def shown_progress(
 
 
 @contextlib.contextmanager
-def _bar(source: Source) -> Iterator[tuple[Any, Any]]:
+def bar(source: Source, doing: str) -> Iterator[tuple[Any, Any]]:
+    """A bar in the terminal, and its task."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
     from rich.progress import TimeRemainingColumn as Remaining
@@ -84,5 +86,5 @@ def _bar(source: Source) -> Iterator[tuple[Any, Any]]:
         columns += [TaskProgressColumn(), Remaining(compact=True, elapsed_when_finished=True)]
     columns.append(TextColumn("{task.fields[figures]}"))
     with Progress(*columns, console=Console(stderr=True), refresh_per_second=4) as progress:
-        task = progress.add_task("inserting", total=source.size, figures="reading")
+        task = progress.add_task(doing, total=source.size, figures="reading")
         yield progress, task

@@ -16,6 +16,8 @@ from .._locks import make_locks
 from .._progress import progress
 from .._validate import as_rows
 from ..clusters.correcting import Corrected, correct
+from ..encode.interface import Encoder, Learner, encode_texts, name_of, plain_texts
+from ..encode.making import make_encoder, restore_encoder, same_encoder, store_encoder
 from ..errors import CorruptFileError
 from ..files.contents import Contents
 from ..files.locking import lock_for_writing
@@ -25,7 +27,7 @@ from ..removing import refuse_missing, usable
 from ..settings import Settings, takes_settings
 from ..tree import ClusterTree
 from .corrections import APART, TOGETHER, Correction, Corrections
-from .merging import check_features, check_settings
+from .merging import check_encoders, check_features, check_settings
 from .records import COLUMNS, Records, as_columns
 
 _SECTION = "records"
@@ -33,6 +35,7 @@ _CORRECTIONS = "corrections"
 
 _NAME_LENGTH = 60
 """Characters of a key in a chain of several."""
+_ENCODER = "encoder"
 
 
 class Collection:
@@ -43,6 +46,9 @@ class Collection:
 
     Parameters
     ----------
+    encoder : str or Encoder, optional
+        What makes vectors of texts: a name such as "chars" or "words" (docs/text.md), or anything
+        with a method `encode(list of str) -> array`. Records then have texts instead of vectors.
     **settings
         Those of `ClusterTree`: `linkage`, `max_leaves`, `metric`, ...
 
@@ -60,8 +66,10 @@ class Collection:
     """
 
     @takes_settings
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, *, encoder: str | Encoder | None = None, **settings: Any) -> None:
         self.settings = Settings.of(settings)
+        self.encoder = None if encoder is None else make_encoder(encoder, self.settings.n_jobs)
+        """What makes vectors of texts; it stays as it is once there are records."""
         self.feature_names: list[str] | None = None
         """Names of the columns of X, if they have any."""
         self.notes: dict[str, Any] = {}
@@ -97,6 +105,8 @@ class Collection:
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
+            Not if there is an encoder: it makes vectors of the texts. An encoder that weights by
+            rarity learns from the first records, unless it has `learned` before.
         keys : sequence of n_rows, optional
             Your own ids: strings or whole numbers, each once; either always or never.
         texts, classes : sequences of n_rows, optional
@@ -116,16 +126,50 @@ class Collection:
         KeyboardInterrupt, MemoryError
             The first records are in then, and the collection is whole; the message says how many.
         """
-        if X is None:
-            raise ValueError("records need vectors: give X, one row per record")
         with self._locks.writing:
-            tree = self._tree
+            tree, before = self._tree, self.encoder
+            vectors, encoder = self._vectors(X, texts)
             n_features = None if tree is None else tree.n_features
-            rows = as_rows(X, n_features, cosine=self.settings.is_cosine)
+            rows = as_rows(vectors, n_features, cosine=self.settings.is_cosine)
             if tree is None:
                 tree = ClusterTree(rows.shape[1], **self.settings.as_dict())
                 tree.use_locks(self._locks)
-            return self._insert(tree, rows, verbose, keys=keys, texts=texts, classes=classes)
+            try:
+                self.encoder = encoder
+                return self._insert(tree, rows, verbose, keys=keys, texts=texts, classes=classes)
+            except BaseException:
+                if self._tree is None:  # nothing is in that it could have learned from
+                    self.encoder = before
+                raise
+
+    def _vectors(self, X: ArrayLike | None, texts: Any) -> tuple[Any, Encoder | None]:
+        """Vectors of new records, and the encoder to keep: it may have learned from them."""
+        encoder = self.encoder
+        if encoder is None:
+            if X is None:
+                raise ValueError(
+                    "records need vectors: give X, one row per record, or let texts be encoded: "
+                    "Collection(encoder='words')"
+                )
+            return X, None
+        if X is not None or texts is None:
+            raise ValueError(
+                f"vectors of this collection are made by its encoder, {name_of(encoder)}: give "
+                "texts, and no X"
+            )
+        plain = plain_texts(texts)
+        if self._tree is None and isinstance(encoder, Learner) and encoder.n_texts == 0:
+            encoder = encoder.learned(plain)
+        return encode_texts(encoder, plain), encoder
+
+    def encode(self, texts: Any) -> NDArray[Any]:
+        """The vectors of texts, by the collection's encoder."""
+        if self.encoder is None:
+            raise ValueError(
+                "the collection has no encoder: give vectors, or make it by "
+                "Collection(encoder='words')"
+            )
+        return encode_texts(self.encoder, plain_texts(texts))
 
     def _insert(
         self, tree: ClusterTree, rows: NDArray[Any], verbose: bool, **given: Any
@@ -230,7 +274,8 @@ class Collection:
     ) -> None:
         """Replace the vectors, texts or classes of records under their keys, one after the other.
 
-        What is not given stays as it was. A record with a new vector is a new point of the tree: it
+        What is not given stays as it was; if the collection has an encoder, it makes vectors of
+        new texts. A record with a new vector is a new point of the tree: it
         gets a new id, and comes last in the order of `ids`. Any split into calls gives the same.
 
         Parameters
@@ -267,6 +312,8 @@ class Collection:
             if missing == "error":
                 refuse_missing(self.tree.holds(ids), "key", keys)
             columns = as_columns(len(ids), texts=texts, classes=classes)
+            if self.encoder is not None and not (X is None and texts is None):
+                X, _ = self._vectors(X, texts)
             if X is None:
                 if (ids == NONE).any():
                     raise ValueError("new records need vectors: give X, one row per record")
@@ -354,6 +401,7 @@ class Collection:
         check_features(
             self.tree.n_features, other.tree.n_features, self.feature_names, other.feature_names
         )
+        check_encoders(self.encoder, other.encoder)
         if self.has_keys != other.has_keys:
             raise ValueError("the two cannot be merged: one has keys of its own, the other none")
         with smaller.tree.reading():
@@ -434,15 +482,21 @@ class Collection:
             )
         return ids
 
-    def nearest(self, X: ArrayLike, k: int = 1) -> tuple[NDArray[Any], NDArray[np.float32]]:
+    def nearest(
+        self, X: ArrayLike | None = None, k: int = 1, *, texts: Any = None
+    ) -> tuple[NDArray[Any], NDArray[np.float32]]:
         """Find the k nearest records of each row, by their keys; see `ClusterTree.nearest`.
+
+        Where there is an encoder, give `texts` instead of X.
 
         Returns
         -------
         keys : array of shape (n_rows, k)
         distances : float32 array of shape (n_rows, k)
         """
-        ids, distances = self.tree.nearest(X, k)
+        if (X is None) == (texts is None) or (X is not None and self.encoder is not None):
+            raise ValueError(f"give {'X' if self.encoder is None else 'texts'}, and nothing else")
+        ids, distances = self.tree.nearest(self.encode(texts) if X is None else X, k)
         return self.records.keys(ids), distances
 
     @property
@@ -551,7 +605,14 @@ class Collection:
     # Files
 
     @classmethod
-    def open(cls, path: str | Path, *, write: bool = False, mmap: bool = False) -> Self:
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        write: bool = False,
+        mmap: bool = False,
+        encoder: str | Encoder | None = None,
+    ) -> Self:
         """Load a collection from a file.
 
         Parameters
@@ -563,6 +624,9 @@ class Collection:
             be saved to the same path. FileInUseError if another process is changing it already.
         mmap : bool
             Map features instead of reading them; see `ClusterTree.load`.
+        encoder : str or Encoder, optional
+            The encoder that the records were made with. Only one that a file cannot hold, a model
+            or an object of your own, has to be given again; another one is refused.
 
         Raises
         ------
@@ -574,6 +638,8 @@ class Collection:
             collection.hold(path)
         try:
             collection._load(path, mmap=mmap)
+            if encoder is not None:
+                collection.use_encoder(encoder)
         except BaseException:
             collection.close()
             raise
@@ -587,6 +653,7 @@ class Collection:
         self._tree = tree if tree.next_id else None
         contents = others.pop(_SECTION, Contents({}, {}))
         corrections = others.pop(_CORRECTIONS, None)
+        stored_encoder = others.pop(_ENCODER, None)
         self.sections = others
         self.notes = dict(contents.meta)
         columns: dict[str, Any] = dict(contents.columns)
@@ -597,6 +664,8 @@ class Collection:
                 if len(names) != tree.n_features:
                     raise ValueError("names of other features than the tree has")
                 self.feature_names = [str(name) for name in names]
+            if stored_encoder is not None:
+                self.encoder = restore_encoder(stored_encoder.meta, stored_encoder.columns)
             kept = {name: columns[name] for name in COLUMNS if name in columns}
             self.records.restore(ids, self.records.checked(0, len(ids), **kept))
         except ValueError as error:
@@ -607,6 +676,15 @@ class Collection:
                 self.pairs = Corrections.restored(corrections.columns, changes, ids)
         except (KeyError, ValueError) as error:
             raise CorruptFileError(f"{path} has corrections that make no sense: {error}") from None
+
+    def use_encoder(self, encoder: str | Encoder) -> None:
+        """Make vectors of texts by this encoder; ValueError if records were made by another."""
+        if self.encoder is not None:
+            self.encoder = same_encoder(self.encoder, encoder)
+        elif self._tree is not None:
+            raise ValueError("these records have vectors of their own: leave out the encoder")
+        else:
+            self.encoder = make_encoder(encoder, self.settings.n_jobs)
 
     def save(self, path: str | Path) -> None:
         """Save everything to one file, from which `open` makes the same collection.
@@ -623,6 +701,8 @@ class Collection:
             if self.pairs.changes:
                 meta = {"changes": self.pairs.changes}
                 contents[_CORRECTIONS] = Contents(meta, self.pairs.columns(tree.ids))
+            if self.encoder is not None:
+                contents[_ENCODER] = Contents(*store_encoder(self.encoder), optional=True)
             stored = stored._replace(settings=self.settings)
             save_tree(path, stored, self.sections | contents)
 

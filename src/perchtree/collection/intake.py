@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from ..encode.interface import name_of
 from ..inputs.batches import Batch, InputError, Problem, Source, skip_rows
 from ..inputs.records import TextSource
 from .collection import Collection
@@ -129,20 +130,23 @@ class Intake:
             raise InputError(f"{source.name}: {error}{self._what_was_saved()}") from None
 
     def _take(self, batch: Batch, stop: Stop) -> None:
+        if self.collection.encoder is None and len(self.collection) == 0 and only_texts(batch):
+            self.collection.use_encoder("auto")
         batch = fitting(self.collection, batch, update=self._update)
         # Once a stop was asked for, the last line may be cut; to save is what counts then.
-        if batch.bad and not self._skip_bad and not stop.asked:
-            raise InputError(f"{batch.bad[0].place} {batch.bad[0].why}; --skip-bad leaves such "
-                             "rows out")  # fmt: skip
+        if not self._skip_bad and not stop.asked:
+            refuse_bad(batch)
         self._taken = batch, self.collection.next_id
         if len(batch.X):
-            if len(self.collection) == 0:
-                self.collection.feature_names = self.source.feature_names
-            columns: dict[str, Any] = batch.companions
+            columns: dict[str, Any] = dict(batch.companions)
+            if self.collection.encoder is None:
+                columns["X"] = batch.X
+                if len(self.collection) == 0:
+                    self.collection.feature_names = self.source.feature_names
             if self._update:
-                self.collection.update(X=batch.X, **columns, missing="add")
+                self.collection.update(**columns, missing="add")
             else:
-                self.collection.add(batch.X, **columns)
+                self.collection.add(**columns)
         self._n_bad += len(batch.bad)
         self._bad += batch.bad[: _MOST_LISTED - len(self._bad)]
 
@@ -203,6 +207,17 @@ def arriving(source: TextSource, n_rows: int, first_row: int, stop: Stop) -> Ite
         yield from skip_rows([item], first_row)
 
 
+def refuse_bad(batch: Batch) -> None:
+    """Name the first row that cannot be used, if there is one."""
+    for problem in batch.bad:
+        raise InputError(f"{problem.place} {problem.why}; --skip-bad leaves such rows out")
+
+
+def only_texts(batch: Batch) -> bool:
+    """Whether vectors can come from nothing but the texts."""
+    return len(batch.X) > 0 and batch.X.shape[1] == 0 and "texts" in batch.companions
+
+
 def fitting(collection: Collection, batch: Batch, *, update: bool = False) -> Batch:
     """The batch without rows that the collection cannot take, and with keys of its kind."""
     batch = batch.checked(cosine=collection.settings.is_cosine)
@@ -226,7 +241,16 @@ def fitting(collection: Collection, batch: Batch, *, update: bool = False) -> Ba
 
 
 def check_features(collection: Collection, batch: Batch) -> None:
-    """Refuse a batch of another number of features."""
+    """Refuse a batch of another number of features, or without texts where vectors need them."""
+    if collection.encoder is not None:
+        if "texts" not in batch.companions or batch.X.shape[1]:
+            raise InputError(
+                f"the tree's vectors are made of texts, by the encoder "
+                f"{name_of(collection.encoder)}: name their column by --text"
+            )
+        return
+    if batch.X.shape[1] == 0:
+        raise InputError("there are no columns left for features, and the tree encodes no texts")
     if len(collection) and batch.X.shape[1] != collection.tree.n_features:
         raise InputError(
             f"rows have {batch.X.shape[1]} features, the tree has {collection.tree.n_features}"

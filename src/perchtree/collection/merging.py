@@ -1,5 +1,9 @@
 """What two collections need to have in common to be merged."""
 
+import numpy as np
+
+from ..encode.interface import Encoder, name_of
+from ..encode.making import store_encoder
 from ..settings import FIXED, Settings
 
 
@@ -23,3 +27,23 @@ def check_features(
         )
     if names is not None and other_names is not None and names != other_names:
         raise ValueError("the two cannot be merged: their features have other names")
+
+
+def check_encoders(one: Encoder | None, other: Encoder | None) -> None:
+    """Refuse vectors that were made of texts in another way."""
+    if one is None or other is None:
+        if one is not other:
+            raise ValueError("the two cannot be merged: one has an encoder, the other none")
+        return
+    (meta, columns), (other_meta, other_columns) = store_encoder(one), store_encoder(other)
+    if name_of(one) != name_of(other):
+        raise ValueError(
+            f"the two cannot be merged: vectors of one were made by the encoder {name_of(one)}, "
+            f"those of the other by {name_of(other)}"
+        )
+    if meta != other_meta or not all(
+        np.array_equal(values, other_columns[name]) for name, values in columns.items()
+    ):
+        raise ValueError(
+            "the two cannot be merged: their encoders have learned rarity from other texts"
+        )

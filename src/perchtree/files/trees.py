@@ -30,7 +30,7 @@ from .contents import Contents, StoredTree
 
 TREE = "tree"
 
-KNOWN = (TREE, "records", "corrections", "estimator")
+KNOWN = (TREE, "records", "corrections", "estimator", "encoder")
 """Sections that this version understands."""
 
 MAPPED = ("points", "boxes", "means")

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from .._validate import as_list
 from ..inert import inert_line, short_list, short_name
-from .batches import Batch, Columns, InputError, as_text, numbered, rows_that_fit
+from .batches import Batch, Columns, InputError, as_text, join_texts, numbered, rows_that_fit
 
 _PIECE = 2**20
 _NUMBERS = "biuf"
@@ -137,20 +137,27 @@ class NpzFile:
             members = [n[:-4] for n in archive.namelist() if n.endswith(".npy")]
             self._companions = columns.companions(members)
             self._features = self._find_features(archive, members, columns)
-            header = _header_of(archive, self._features)
-            header.check_matrix()
-            if header.by_column:
-                raise InputError(
-                    f"array {short_name(self._features)} is stored column by column; save it as "
-                    ".npy, or in C order"
-                )
-            self.size: int | None = header.shape[0]
-            row_bytes = header.row_bytes
+            self.size: int | None = None
+            row_bytes = 0
+            if self._features is not None:
+                header = _header_of(archive, self._features)
+                header.check_matrix()
+                if header.by_column:
+                    raise InputError(
+                        f"array {short_name(self._features)} is stored column by column; save it "
+                        "as .npy, or in C order"
+                    )
+                self.size, row_bytes = header.shape[0], header.row_bytes
             for name in self._companions.values():
                 row_bytes += self._check_companion(archive, name)
         self._row_bytes = row_bytes
 
-    def _find_features(self, archive: zipfile.ZipFile, members: list[str], columns: Columns) -> str:
+    def _find_features(
+        self, archive: zipfile.ZipFile, members: list[str], columns: Columns
+    ) -> str | None:
+        """The array with features; None if vectors are to be made of texts."""
+        if columns.only_texts:
+            return None
         if columns.features:
             picked = columns.pick_features(members)
         elif "X" in members:
@@ -161,6 +168,8 @@ class NpzFile:
                 for name in columns.pick_features(members)
                 if _header_of(archive, name).is_matrix
             ]
+        if not picked and columns.texts:
+            return None
         if len(picked) != 1:
             raise InputError(
                 f"there are {len(picked)} arrays with features: pick one by --features; "
@@ -176,6 +185,8 @@ class NpzFile:
                 f"array {short_name(name)} holds {inert_line(header.dtype, 100)}: expected numbers "
                 "or texts"
             )
+        if self.size is None and len(header.shape) == 1:
+            self.size = header.shape[0]
         if header.shape != (self.size,):
             raise InputError(
                 f"array {short_name(name)} does not have one entry for each of {self.size} rows"
@@ -186,19 +197,22 @@ class NpzFile:
         n_rows = rows_that_fit(n_rows, self._row_bytes)
         n_all = self.size or 0
         with _open_archive(self._path) as archive, contextlib.ExitStack() as opened:
-            features = opened.enter_context(_Member(archive, self._features))
+            features = None
+            if self._features is not None:
+                features = opened.enter_context(_Member(archive, self._features))
             companions = {
                 kind: opened.enter_context(_Member(archive, name))
                 for kind, name in self._companions.items()
             }
             for start in range(0, n_all, n_rows):
                 stop = min(start + n_rows, n_all)
-                X = features.read(stop - start)
+                n_read = stop - start
+                X = np.empty((n_read, 0)) if features is None else features.read(n_read)
                 values = {
-                    kind: [as_text(value) for value in as_list(member.read(stop - start))]
+                    kind: [as_text(value) for value in as_list(member.read(n_read))]
                     for kind, member in companions.items()
                 }
-                yield Batch(X, values, np.arange(start, stop), numbered, [], stop)
+                yield Batch(X, join_texts(values), np.arange(start, stop), numbered, [], stop)
 
 
 class _Member:

@@ -16,6 +16,9 @@ from ..inert import MAX_NAME, short_list, short_name
 COMPANIONS = ("keys", "classes", "texts")
 """What can come with the features of a row: its id, its true class, and a text about it."""
 
+_SEPARATOR = ", "
+"""Between the texts of one row."""
+
 MAX_ROW = 2**26
 """Bytes of values in one row of an array or a table: 64 MB."""
 
@@ -34,18 +37,32 @@ class Columns(NamedTuple):
     """Names or patterns."""
     keys: str | None = None
     classes: str | None = None
-    texts: str | None = None
+    texts: str | tuple[str, ...] = ()
+    """One column, or several whose values are joined."""
     known: tuple[str, ...] = ()
     """The feature names of the tree to which the rows will be added."""
+    only_texts: bool = False
+    """Whether vectors are made of the texts, and other columns are left alone."""
 
     @property
     def are_named(self) -> bool:
         """Whether the user has named any column."""
-        return self._replace(known=()) != Columns()
+        return self._replace(known=(), only_texts=False) != Columns()
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The names of the columns that are not features, by what they hold.
+
+        Texts after the first are texts.1, texts.2, ...; `join_texts` makes one of them.
+        """
+        texts = (self.texts,) if isinstance(self.texts, str) else self.texts
+        named = {"keys": self.keys, "classes": self.classes}
+        named |= {f"texts.{place}" if place else "texts": name for place, name in enumerate(texts)}
+        return {kind: name for kind, name in named.items() if name}
 
     def companions(self, names: Sequence[str]) -> dict[str, str]:
-        """The names of the columns that are not features, by what they hold."""
-        named = {kind: getattr(self, kind) for kind in COMPANIONS if getattr(self, kind)}
+        """`named`, if there are such columns."""
+        named = self.named
         for name in named.values():
             if name not in names:
                 raise InputError(_no_column(name, names))
@@ -53,6 +70,8 @@ class Columns(NamedTuple):
 
     def pick_features(self, names: Sequence[str]) -> list[str]:
         """The names of the feature columns, in the order asked for."""
+        if self.only_texts:
+            return []
         others = set(self.companions(names).values())
         left = [name for name in names if name not in others]
         picked = left
@@ -64,6 +83,8 @@ class Columns(NamedTuple):
                 if not found:
                     raise InputError(_no_column(wanted, names))
                 picked += found
+        if not picked and self.texts and not self.known:
+            return []  # vectors can be made of the texts
         if not picked:
             raise InputError("there are no columns left for features")
         return self._as_known(list(dict.fromkeys(picked)), names)
@@ -101,6 +122,19 @@ def check_unique(names: Sequence[str]) -> None:
 def as_text(value: Any) -> Any:
     """Bytes as text; anything else as it is."""
     return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
+def join_texts(companions: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Companions with one text per row: if there were several, those that are not empty."""
+    several = [name for name in companions if name.startswith("texts.")]
+    if not several:
+        return companions
+    columns = [companions["texts"], *(companions[name] for name in several)]
+    joined = [
+        _SEPARATOR.join(str(text) for text in texts if text is not None and text != "")
+        for texts in zip(*columns, strict=True)
+    ]
+    return {k: v for k, v in companions.items() if k not in several} | {"texts": joined}
 
 
 def rows_that_fit(n_rows: int, row_bytes: int) -> int:
@@ -158,7 +192,7 @@ class Batch(NamedTuple):
 
     def checked(self, *, cosine: bool) -> "Batch":
         """This batch with rows that no tree can take moved to `bad`."""
-        if len(self.X) == 0:
+        if self.X.size == 0:
             return self
         unusable = np.flatnonzero(unusable_rows(self.X, cosine=cosine)).tolist()
         return self.without({i: why_unusable(self.X[i]) for i in unusable})

@@ -145,8 +145,8 @@ class Delimited:
             f"{fields[place]!r:.50} is not a number" if fields[place].strip() else "has no value"
         )
         return (
-            f"column {short_name(self._names[place])} {found}; pick columns by --features, or say "
-            "what it is by --id, --label or --text"
+            f"column {short_name(self._names[place])} {found}; pick columns by --features, say "
+            "what it is by --id, --class or --text, or use texts alone by --encode"
         )
 
 

@@ -7,7 +7,7 @@ from itertools import repeat
 from typing import Any
 
 from ..inert import short_name
-from .batches import COMPANIONS, Columns, InputError, Record
+from .batches import Columns, InputError, Record
 from .lines import Lines, check_fields
 from .records import Parsed
 
@@ -22,8 +22,8 @@ class JsonLines:
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
-        self._companion_names = [n for kind in COMPANIONS if (n := getattr(columns, kind))]
-        self.companions: Sequence[str] = [k for k in COMPANIONS if getattr(columns, k)]
+        self._companion_names = list(columns.named.values())
+        self.companions: Sequence[str] = list(columns.named)
         self._n_values: int | None = None
         self._names: list[str] | None = None
         self._of_lists = False
@@ -44,7 +44,9 @@ class JsonLines:
             return self._as_values(entry, None), []
         if not isinstance(entry, dict):
             raise InputError("is not a JSON object, as --features, --id or other lines ask for")
-        names = self._names or self._columns.pick_features(list(entry))
+        names = self._names
+        if names is None:
+            names = self._columns.pick_features(list(entry))
         self._columns.companions(list(entry))
         missing = [n for n in (*names, *self._companion_names) if n not in entry]
         if missing:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..inert import inert_line, short_name
-from .batches import Batch, Columns, InputError, as_text, check_unique, rows_that_fit
+from .batches import Batch, Columns, InputError, as_text, check_unique, join_texts, rows_that_fit
 
 
 def load_pyarrow() -> Any:
@@ -113,7 +113,8 @@ class Parquet:
             kind: [as_text(value) for value in table[name].to_pylist()]
             for kind, name in self._companions.items()
         }
-        return Batch(X, companions, rows, place, [], start + len(table)).without(problems)
+        batch = Batch(X, join_texts(companions), rows, place, [], start + len(table))
+        return batch.without(problems)
 
     def _read_columns(self, table: Any) -> tuple[NDArray[Any], dict[int, str]]:
         problems: dict[int, str] = {}
@@ -129,8 +130,7 @@ class Parquet:
             if X.dtype != np.result_type(X.dtype, values.dtype):
                 X = X.astype(np.result_type(X.dtype, values.dtype))
             X[:, place] = values
-        assert X is not None
-        return X, problems
+        return np.empty((len(table), 0)) if X is None else X, problems
 
     def _read_lists(self, table: Any) -> tuple[NDArray[Any], dict[int, str]]:
         name = self._features[0]
@@ -168,8 +168,8 @@ class Parquet:
             column = column.cast(self._pa.float64())
         elif not (types.is_integer(kind) or types.is_floating(kind)):
             raise InputError(
-                f"column {short_name(name)} is {kind}, not numbers; pick columns by --features, or "
-                "say what it is by --id, --label or --text"
+                f"column {short_name(name)} is {kind}, not numbers; pick columns by --features, "
+                "say what it is by --id, --class or --text, or use texts alone by --encode"
             )
         values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
         return values

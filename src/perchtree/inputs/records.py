@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .batches import MAX_BATCH, Batch, Problem, Record
+from .batches import MAX_BATCH, Batch, Problem, Record, join_texts
 from .lines import NOT_TEXT, Lines
 
 
@@ -129,12 +129,13 @@ class _Gathered:
         X = blocks[0].X if len(blocks) == 1 else np.empty((0, 1))
         if len(blocks) > 1:
             X = np.concatenate([block.X for block in blocks])
+        companions = {
+            kind: [value for block in blocks for value in block.companions[place]]
+            for place, kind in enumerate(kinds)
+        }
         return Batch(
             X,
-            {
-                kind: [value for block in blocks for value in block.companions[place]]
-                for place, kind in enumerate(kinds)
-            },
+            join_texts(companions),
             rows,
             lambda row: f"line {lines[np.searchsorted(rows, row)]}",
             self._bad,
@@ -149,7 +150,7 @@ class _Gathered:
         values = bytearray().join(record.values for record in records)
         self._blocks.append(
             Block(
-                np.frombuffer(values).reshape(len(records), -1),
+                np.frombuffer(values).reshape(len(records), len(records[0].values)),
                 [list(column) for column in zip(*(r.companions for r in records), strict=True)],
                 np.array([record.line for record in records], np.int64),
             )

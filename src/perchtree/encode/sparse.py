@@ -1,0 +1,41 @@
+"""Sparse rows, such as those of scikit-learn's vectorisers, as short dense ones."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from .._kernels import hashing
+from .hashed import DIMENSIONS, checked_dimensions
+
+
+def project(X: Any, dimensions: int = DIMENSIONS) -> NDArray[np.float64]:
+    """Project sparse rows by random signs; angles and lengths stay about what they were.
+
+    Each column adds to 16 places of the result, the same ones in every call, so that rows of later
+    calls fit those of earlier ones. Nothing of the width of X is ever made.
+
+    Parameters
+    ----------
+    X : sparse matrix or array of shape (n_rows, n_columns)
+    dimensions : int
+        A multiple of 16.
+
+    Returns
+    -------
+    rows : float64 array of shape (n_rows, dimensions)
+    """
+    if not scipy.sparse.issparse(X) or X.ndim != 2:
+        raise TypeError("expected a sparse matrix, such as those of scikit-learn's vectorisers")
+    width = checked_dimensions(dimensions)
+    by_row = X.tocsr()
+    rows = np.empty((X.shape[0], width))
+    hashing.project_sparse(
+        by_row.indptr.astype(np.int64),
+        by_row.indices.astype(np.int64),
+        by_row.data.astype(np.float64) / np.sqrt(hashing.PLACES),
+        np.empty(width),
+        rows,
+    )
+    return rows
