@@ -7,7 +7,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .clusters.cuts import Cluster, Suggestion
+    from .clusters.cuts import Cluster
+    from .clusters.scales import Suggestion
     from .clusters.tracking import Event
     from .collection import Collection
     from .errors import CorruptFileError, InvariantError
@@ -44,7 +45,7 @@ _HOMES = {
     "FileInUseError": "files.locking",
     "InvariantError": "errors",
     "Perch": "estimator",
-    "Suggestion": "clusters.cuts",
+    "Suggestion": "clusters.scales",
     "TreeStats": "reading",
     "check_file": "tree",
 }

@@ -8,17 +8,12 @@ from typing import Any
 import click
 
 from ..inert import inert_line, short_list
+from .choosing import CHOICE, choose
 from .options import CRITERION, FORCE, INPUT, INPUT_COLUMNS, N_JOBS, QUIET, TREE, Reading
 from .running import Command, count, say
 
 _ROWS_AT_ONCE = 100_000
 
-DISTANCE = click.option(
-    "--distance",
-    type=click.FloatRange(0),
-    metavar="T",
-    help="Instead: clusters may extend over at most this distance; --criterion does not matter.",
-)
 TABLE = click.option(
     "-o",
     "--output",
@@ -38,9 +33,9 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
     multiple=True,
     metavar="K",
     help="How many clusters; may be given several times, for nested clusterings. "
-    "[default: what the tree suggests]",
+    "[default: as many as persist, with a minimum size found from the data]",
 )
-@DISTANCE
+@CHOICE
 @CRITERION
 @TABLE
 @FORCE
@@ -49,7 +44,9 @@ def cut(
     tree: str,
     n_clusters: tuple[int, ...],
     distance: float | None,
-    criterion: str,
+    similarity: float | None,
+    min_size: int | None,
+    criterion: str | None,
     output: str,
     force: bool,
     quiet: bool,
@@ -62,6 +59,7 @@ def cut(
     Examples:
       perch cut people.perch -k 1000 -o clusters.csv
       perch cut people.perch -k 100 -k 1000 -k 10000 -o clusters.parquet
+      perch cut people.perch --min-size 5 -o clusters.csv
       perch cut people.perch --distance 0.3 -o -
     """
     from ..outputs import open_table
@@ -69,7 +67,10 @@ def cut(
 
     _check_table(output, force, [tree])
     collection = open_collection(tree)
-    clusters = _cut(collection.tree, n_clusters, distance, criterion)
+    clusters, remark = choose(
+        collection.tree, n_clusters, distance=distance, similarity=similarity,
+        min_size=min_size, criterion=criterion,
+    )  # fmt: skip
     known = {"id": collection.keys, "class": collection.classes, "text": collection.texts}
     table = {name: column for name, column in known.items() if column is not None} | clusters
     with open_table(output) as write:
@@ -79,6 +80,8 @@ def cut(
     if not quiet:
         counts = ", ".join(f"{labels.max() + 1:,}" for labels in clusters.values())
         say(f"{count(len(collection), 'point')} in {counts} clusters; written to {output}")
+        if remark:
+            say(remark)
 
 
 def _check_table(output: str, force: bool, inputs: list[str]) -> None:
@@ -86,23 +89,6 @@ def _check_table(output: str, force: bool, inputs: list[str]) -> None:
 
     if output != "-":
         check_output(output, SUFFIXES, force=force, inputs=inputs)
-
-
-def _cut(
-    tree: Any, n_clusters: tuple[int, ...], distance: float | None, criterion: str
-) -> dict[str, Any]:
-    """Clusterings by the names of their columns."""
-    if distance is not None:
-        if n_clusters:
-            raise click.UsageError("give -k or --distance, not both")
-        return {"cluster": tree.cut(distance=distance)}
-    if not n_clusters:
-        suggested = tree.suggest_cuts(1, criterion=criterion)
-        n_clusters = (suggested[0].n_clusters if suggested else 1,)
-    columns = tree.cut(list(n_clusters), criterion=criterion).T
-    if len(n_clusters) == 1:
-        return {"cluster": columns[0]}
-    return {f"cluster_{k}": labels for k, labels in zip(n_clusters, columns, strict=True)}
 
 
 @click.command(cls=Command)
@@ -113,9 +99,9 @@ def _cut(
     "n_clusters",
     type=click.IntRange(1),
     metavar="K",
-    help="How many clusters. [default: what the tree suggests]",
+    help="How many clusters. [default: as `perch cut` finds them]",
 )
-@DISTANCE
+@CHOICE
 @CRITERION
 @click.option(
     "--max-distance",
@@ -133,7 +119,9 @@ def predict(
     input: str,
     n_clusters: int | None,
     distance: float | None,
-    criterion: str,
+    similarity: float | None,
+    min_size: int | None,
+    criterion: str | None,
     max_distance: float | None,
     output: str,
     n_jobs: int | None,
@@ -143,7 +131,7 @@ def predict(
 ) -> None:
     """Give each row of INPUT the cluster of its nearest point in TREE. Nothing is added.
 
-    Clusters are those of `perch cut` with the same -k, --distance and --criterion. The table has
+    Clusters are those of `perch cut` with the same options. The table has
     each row's id (--id, or its number), its cluster, its nearest point and how far that is.
     """
     reading = Reading.taken_from(options)
@@ -156,7 +144,11 @@ def predict(
     collection = open_collection(tree, n_jobs)
     source = reading.open(input, known_features=collection.feature_names)
     wanted = () if n_clusters is None else (n_clusters,)
-    (clusters,) = _cut(collection.tree, wanted, distance, criterion).values()
+    chosen = choose(
+        collection.tree, wanted, distance=distance, similarity=similarity, min_size=min_size,
+        criterion=criterion,
+    )  # fmt: skip
+    (clusters,) = chosen.columns.values()
     n_rows, n_bad = 0, 0
     try:
         with open_table(output) as write:
@@ -173,6 +165,8 @@ def predict(
         say(f"{count(n_bad, 'bad row')} left out")
     if not quiet:
         say(f"{count(n_rows, 'row')}; written to {output}")
+        if chosen.remark:
+            say(chosen.remark)
 
 
 def _predicted(
@@ -237,7 +231,7 @@ def score(
     tree: str,
     classes_file: str | None,
     n_clusters: int | None,
-    criterion: str,
+    criterion: str | None,
     noise: str,
     as_json: bool,
 ) -> None:
@@ -352,7 +346,9 @@ def info(tree: str, as_json: bool) -> None:
             "ids": "yours" if collection.has_keys else "0, 1, 2, ... by arrival",
             "classes": collection.classes is not None,
             "texts": collection.texts is not None,
-            "suggested numbers of clusters": [cut.n_clusters for cut in grown.suggest_cuts(5)],
+            "suggested numbers of clusters": [
+                cut.n_clusters for cut in grown.suggest_cuts(5) if cut.stands_out
+            ],
         },
         as_json,
     )
