@@ -67,6 +67,13 @@ def test_repeats_and_is_kept_until_the_tree_changes():
     assert tree.suggest_cuts()[0].n_clusters > again.suggest_cuts()[0].n_clusters
 
 
+@pytest.mark.parametrize("factor", [1e-12, 1e17])
+def test_does_not_depend_on_the_unit(factor):
+    X = blobs(20, 10).astype(np.float32).astype(float)
+    usual, scaled = grow(X).suggest_cuts(), grow(X * factor).suggest_cuts()
+    assert [s[:2] for s in usual] == [s[:2] for s in scaled]
+
+
 def test_cosine():
     X = blobs(10, 30)
     tree = grow(X, metric="cosine")

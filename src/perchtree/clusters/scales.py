@@ -77,7 +77,8 @@ def structureless(tree: Tree, table: NodeTable, n_samples: int) -> list[Values]:
     for _ in range(n_samples):
         places = rng.choice(table.n_points, min(SAMPLE, table.n_points), replace=False)
         rows = node_centres(tree, tree.ids[table.ids[places], LEAF])
-        rows = rows - rows.mean(axis=0)
+        rows -= rows.mean(axis=0)
+        rows /= max(np.abs(rows).max(), np.finfo(np.float64).tiny)  # permuted norms can be larger
         samples.append(rng.permuted(principal_coordinates(rows), axis=0))
     return samples
 
