@@ -5,6 +5,7 @@ python -m experiments.cuts [--rows N] [--orders N] [--only NAME ...]
 
 import argparse
 import json
+import math
 import platform
 import time
 from collections.abc import Callable, Iterator
@@ -35,6 +36,9 @@ KNOWN = ["digits", "clinc150", "hist50k", "aloi27", "omniglot"]
 """Where the number of clusters should be found, up to a factor."""
 SKEWED = ["mixture-6000-100-16-0-10", "mixture-6000-100-16-0-15"]
 """Generated clusters whose sizes follow power laws with the exponents 1.0 and 1.5."""
+
+RIVAL_KEYS = ["evoc", "evoc_clusters", "evoc_seconds",
+              "hdbscan", "hdbscan_clusters", "hdbscan_seconds"]  # fmt: skip
 
 Run = dict[str, Any]
 
@@ -111,7 +115,9 @@ def run_rivals(X: NDArray[np.float32], classes: Labels) -> Run:
 
 
 def means(runs: list[Run]) -> Run:
-    return {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
+    """Of each figure, over those runs that have it."""
+    keys = {key for run in runs for key in run}
+    return {key: float(np.mean([run[key] for run in runs if key in run])) for key in keys}
 
 
 def geometric(shares: list[float]) -> float:
@@ -150,8 +156,10 @@ def _without_k(of: dict[str, Run], names: list[str], titles: dict[str, str]) -> 
     rows = []
     for name in names:
         own = of[name]
+        if "evoc" not in own:
+            own = own | dict.fromkeys(RIVAL_KEYS, math.nan)
         scores = [own["own"], own["evoc"], own["hdbscan"]]
-        cells = [f"**{s:.3f}**" if s == max(scores) else f"{s:.3f}" for s in scores]
+        cells = [f"**{s:.3f}**" if s == np.nanmax(scores) else f"{s:.3f}" for s in scores]
         counts = [own["clusters"], own["evoc_clusters"], own["hdbscan_clusters"]]
         seconds = [own["seconds"], own["evoc_seconds"], own["hdbscan_seconds"]]
         both = [f"{c} / {k:,.0f}" for c, k in zip(cells, counts, strict=True)]
@@ -164,14 +172,16 @@ def _without_k(of: dict[str, Run], names: list[str], titles: dict[str, str]) -> 
          "one", "seconds"],
         rows,
     )  # fmt: skip
-    counted = [name for name in names if name not in ONE_CLUSTER]
-    wins = [n for n in names if of[n]["own"] >= max(of[n]["evoc"], of[n]["hdbscan"])]
-    close = [n for n in KNOWN if n in of and 1 / 3 <= of[n]["clusters"] / of[n]["classes"] <= 3]
+    met = [n for n in names if "evoc" in of[n]]
+    wins = [n for n in met if of[n]["own"] >= max(of[n]["evoc"], of[n]["hdbscan"])]
+    counted = [n for n in met if n not in ONE_CLUSTER]
+    known = [n for n in KNOWN if n in of]
+    close = [n for n in known if 1 / 3 <= of[n]["clusters"] / of[n]["classes"] <= 3]
     yield (
-        f"At least as good as both: {len(wins)} of {len(names)} ({', '.join(wins) or 'none'}), "
+        f"At least as good as both: {len(wins)} of {len(met)} ({', '.join(wins) or 'none'}), "
         f"{len([n for n in wins if n in counted])} of the {len(counted)} where one cluster of "
         f"everything is not among the best. Number of clusters within a factor of 3 of the "
-        f"classes: {', '.join(close) or 'none'}, of {', '.join(n for n in KNOWN if n in of)}.\n"
+        f"classes: {', '.join(close) or 'none'}, of {', '.join(known)}.\n"
     )
 
 
@@ -235,15 +245,17 @@ def main() -> None:
     parser.add_argument("--orders", type=int, default=5)
     parser.add_argument("--only", nargs="*", default=[*NAMES, *SKEWED])
     parser.add_argument("--keep", type=Path, help="a JSON file of results, to go on from")
+    parser.add_argument("--no-rivals", action="store_true", help="leave out the other packages")
     options = parser.parse_args()
     results: dict[str, list[Run]] = {}
     if options.keep and options.keep.exists():
         results = json.loads(options.keep.read_text())
-    run("digits", None, 0, rivals=True)  # compile before the clock runs
+    run("digits", None, 0, rivals=not options.no_rivals)  # compile before the clock runs
     for name in tqdm(options.only):
         runs = results.setdefault(name, [])
         for seed in range(len(runs), options.orders):
-            runs.append(run(name, options.rows, seed, rivals=name not in SKEWED))
+            rivals = name not in SKEWED and not options.no_rivals
+            runs.append(run(name, options.rows, seed, rivals))
             if options.keep:
                 options.keep.write_text(json.dumps(results))
     target = Path(__file__).parent.parent / "docs" / "cuts.md"
