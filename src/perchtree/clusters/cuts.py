@@ -26,7 +26,7 @@ from .._kernels.schema import (
     Tree,
 )
 from ..table import NodeTable, arranged, node_diagonals
-from .extraction import extract
+from .extraction import extract, log_heights
 from .scales import Suggestion, suggest
 
 Values = NDArray[np.float64]
@@ -211,11 +211,8 @@ class Cuts:
         joined = self._joined(self.sequence(criterion)[0][: self._n_collapses(n_clusters)])
         tops = np.unique(find_all_tops(table, joined))
         tops = tops[(table.sizes[tops] > 1) & (table.parents[tops] != NONE)]
-        floor = np.min(table.heights, where=table.heights > 0, initial=np.inf)
-        higher = np.maximum(table.heights[table.parents[tops]], floor)
-        return float(
-            (table.sizes[tops] * np.log(higher / np.maximum(table.heights[tops], floor))).sum()
-        )
+        levels = log_heights(table)
+        return float((table.sizes[tops] * (levels[table.parents[tops]] - levels[tops])).sum())
 
     def at_level(self, level: float, criterion: str) -> NDArray[np.int64]:
         """Labels of the largest nodes that cost at most `level`, with all below them."""

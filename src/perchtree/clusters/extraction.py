@@ -35,6 +35,14 @@ def total_strength(
     return _find(table, levels, least, damping)[1]
 
 
+def log_heights(table: NodeTable) -> NDArray[np.float64]:
+    """The logarithms of heights; what has none is as high as the lowest that has."""
+    positive = table.heights[table.heights > 0]
+    floor = positive.min() if len(positive) else 1.0
+    levels: NDArray[np.float64] = np.log(np.maximum(table.heights, floor))
+    return levels
+
+
 def _find(
     table: NodeTable, levels: NDArray[np.float64], least: int, damping: float
 ) -> tuple[NDArray[np.bool_], float]:

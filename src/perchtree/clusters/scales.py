@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from .._centres import node_centres
 from .._kernels.schema import LEAF, Tree
 from ..table import NodeTable
-from .extraction import extract, total_strength
+from .extraction import extract, log_heights, total_strength
 
 Values = NDArray[np.float64]
 
@@ -24,9 +24,9 @@ SAMPLE = 2048
 _NULLS = 2
 """Such trees."""
 _DAMPING = 0.5
-_FINEST = 1 / 16
+_COARSEST = 1 / 16
 """The largest minimum size, as a share of the points: there must be clusters to compare."""
-_PLATEAU = 0.1
+_PLATEAU = 0.15
 """Gaps that differ by less are equal; of equals the larger minimum size counts."""
 _STANDS_OUT = 1.65
 """So many times as strong as without clusters, or it is not said to stand out."""
@@ -67,7 +67,7 @@ def minimum_sizes(n_points: int) -> list[int]:
     """2, 3, 4, 6, 8, 12, ... up to a share of the points; always 2."""
     powers = 2 ** np.arange(1, 31)
     sizes = np.sort(np.concatenate([powers, 3 * powers // 2]))
-    return [int(size) for size in sizes if size == 2 or size <= n_points * _FINEST]
+    return [int(size) for size in sizes if size == 2 or size <= n_points * _COARSEST]
 
 
 def structureless(tree: Tree, table: NodeTable, n_samples: int) -> list[Values]:
@@ -101,7 +101,7 @@ def find_gaps(table: NodeTable, nulls: list[NodeTable], sizes: list[int]) -> Val
     """
     own = strengths(table, sizes)
     without = np.mean([strengths(null, sizes) for null in nulls], axis=0)
-    last = int(np.searchsorted(sizes, nulls[0].n_points * _FINEST, side="right")) - 1
+    last = int(np.searchsorted(sizes, nulls[0].n_points * _COARSEST, side="right")) - 1
     without[last + 1 :] = without[max(last, 0)]
     tiny = np.finfo(np.float64).tiny
     gaps: Values = np.log(np.maximum(own, tiny) / np.maximum(without, tiny))
@@ -110,10 +110,7 @@ def find_gaps(table: NodeTable, nulls: list[NodeTable], sizes: list[int]) -> Val
 
 def strengths(table: NodeTable, sizes: list[int]) -> Values:
     """The strength of the clusters for each minimum size, per point and freed of the size."""
-    positive = table.heights[table.heights > 0]
-    if len(positive) == 0:
-        return np.zeros(len(sizes))
-    levels = np.log(np.maximum(table.heights, positive.min()))
+    levels = log_heights(table)
     totals = [total_strength(table, levels, size, _DAMPING) for size in sizes]
     return np.array(totals) * np.array(sizes) ** _DAMPING / table.n_points
 
