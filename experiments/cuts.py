@@ -161,13 +161,14 @@ def _without_k(of: dict[str, Run], names: list[str], titles: dict[str, str]) -> 
         scores = [own["own"], own["evoc"], own["hdbscan"]]
         cells = [f"**{s:.3f}**" if s == np.nanmax(scores) else f"{s:.3f}" for s in scores]
         counts = [own["clusters"], own["evoc_clusters"], own["hdbscan_clusters"]]
-        seconds = [own["seconds"], own["evoc_seconds"], own["hdbscan_seconds"]]
+        times = [own["seconds"], own["evoc_seconds"], own["hdbscan_seconds"]]
+        seconds = ["-" if math.isnan(time) else f"{time:.1f}" for time in times]
         both = [
             "-" if math.isnan(k) else f"{c} / {k:,.0f}" for c, k in zip(cells, counts, strict=True)
         ]
         rows.append([
             titles[name], *both, f"{own['least']:,.0f}", f"{own['score']:.1f}",
-            f"{own['best']:.3f}", f"{own['one']:.3f}", ", ".join("-" if math.isnan(s) else f"{s:.1f}" for s in seconds),
+            f"{own['best']:.3f}", f"{own['one']:.3f}", ", ".join(seconds),
         ])  # fmt: skip
     yield from table(
         ["data", "perchtree", "EVoC", "fast_hdbscan", "minimum size", "stands out", "best cut",
@@ -179,13 +180,17 @@ def _without_k(of: dict[str, Run], names: list[str], titles: dict[str, str]) -> 
     counted = [n for n in met if n not in ONE_CLUSTER]
     known = [n for n in KNOWN if n in of]
     close = [n for n in known if 1 / 3 <= of[n]["clusters"] / of[n]["classes"] <= 3]
-    if not met:
-        yield "EVoC and fast_hdbscan were not run for this page.\n"
+    if met:
+        yield (
+            f"At least as good as both: {len(wins)} of {len(met)} ({', '.join(wins) or 'none'}), "
+            f"{len([n for n in wins if n in counted])} of the {len(counted)} where one cluster of "
+            f"everything is not among the best."
+        )
+    else:
+        yield "EVoC and fast_hdbscan were not run for this page."
     yield (
-        f"At least as good as both: {len(wins)} of {len(met)} ({', '.join(wins) or 'none'}), "
-        f"{len([n for n in wins if n in counted])} of the {len(counted)} where one cluster of "
-        f"everything is not among the best. Number of clusters within a factor of 3 of the "
-        f"classes: {', '.join(close) or 'none'}, of {', '.join(known)}.\n"
+        f"Number of clusters within a factor of 3 of the classes: {', '.join(close) or 'none'}, "
+        f"of {', '.join(known)}.\n"
     )
 
 

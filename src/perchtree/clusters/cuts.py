@@ -158,7 +158,7 @@ CRITERIA: dict[str, Callable[[Tree, NodeTable], Values]] = {
 }
 
 
-_FARTHER = 2.5
+_FARTHER = 3.0
 """Clusters by height must stand out so many times as much as others to be taken."""
 
 
