@@ -158,8 +158,8 @@ CRITERIA: dict[str, Callable[[Tree, NodeTable], Values]] = {
 }
 
 
-_FARTHER = 3.0
-"""Clusters by height must stand out so many times as much as others to be taken."""
+_FAR, _FARTHER = math.log(1.3), 2.2
+"""To be taken, clusters by height must stand out this much, and so many times as much as others."""
 
 
 class Cuts:
@@ -200,10 +200,10 @@ class Cuts:
         by_height, by_blend = (
             self._standing_out(n_clusters, criterion) for criterion in ("height", "blend")
         )
-        return "height" if by_height > _FARTHER * by_blend else "blend"
+        return "height" if by_height >= max(_FAR, _FARTHER * by_blend) else "blend"
 
     def _standing_out(self, n_clusters: int, criterion: str) -> float:
-        """The sum, over points, of how much higher than its cluster the node above it is (log).
+        """The mean, over points, of how much higher than its cluster the node above it is (log).
 
         Points that are clusters by themselves do not count.
         """
@@ -212,7 +212,8 @@ class Cuts:
         tops = np.unique(find_all_tops(table, joined))
         tops = tops[(table.sizes[tops] > 1) & (table.parents[tops] != NONE)]
         levels = log_heights(table)
-        return float((table.sizes[tops] * (levels[table.parents[tops]] - levels[tops])).sum())
+        gaps = table.sizes[tops] * (levels[table.parents[tops]] - levels[tops])
+        return float(gaps.sum()) / table.n_points
 
     def at_level(self, level: float, criterion: str) -> NDArray[np.int64]:
         """Labels of the largest nodes that cost at most `level`, with all below them."""
