@@ -76,10 +76,15 @@ def separable(n_clusters: int, per_cluster: int, n_features: int, seed: int = 0)
             return X.astype(np.float32), y
 
 
-def mixture(n_points: int, n_clusters: int, n_features: int, seed: int = 0) -> Data:
-    """An extreme mixture: very many clusters, of sizes that follow a power law."""
+def mixture(
+    n_points: int, n_clusters: int, n_features: int, seed: int = 0, tenths: int = 5
+) -> Data:
+    """An extreme mixture: very many clusters, of sizes that follow a power law.
+
+    The exponent is given in tenths.
+    """
     rng = np.random.default_rng(seed)
-    shares = 1 / np.arange(1, n_clusters + 1) ** 0.5
+    shares = 1 / np.arange(1, n_clusters + 1) ** (tenths / 10)
     extra = rng.choice(n_clusters, n_points - n_clusters, p=shares / shares.sum())
     y = rng.permutation(np.concatenate([np.arange(n_clusters), extra]))
     centres = rng.normal(size=(n_clusters, n_features)).astype(np.float32)
@@ -88,7 +93,8 @@ def mixture(n_points: int, n_clusters: int, n_features: int, seed: int = 0) -> D
 
 
 GENERATED: dict[str, Callable[..., Data]] = {"separable": separable, "mixture": mixture}
-"""separable-CLUSTERS-PER_CLUSTER-FEATURES[-SEED], mixture-POINTS-CLUSTERS-FEATURES[-SEED]."""
+"""separable-CLUSTERS-PER_CLUSTER-FEATURES[-SEED],
+mixture-POINTS-CLUSTERS-FEATURES[-SEED[-TENTHS]]."""
 
 
 def in_order(order: str, rng: np.random.Generator, y: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Present-day peers: fast_hdbscan and faiss."""
+"""Present-day peers: fast_hdbscan, EVoC and faiss."""
 
 import time
 
@@ -16,6 +16,16 @@ def run_hdbscan(
 
     start = time.perf_counter()
     labels = HDBSCAN(min_cluster_size=min_cluster_size).fit_predict(X.astype(np.float64))
+    seconds = time.perf_counter() - start
+    return Outcome(None, labels, seconds, notes={"found": int(labels.max()) + 1})
+
+
+def run_evoc(X: NDArray[np.float32], n_clusters: int, seed: int) -> Outcome:
+    """EVoC; it finds the number of clusters itself, and leaves noise out."""
+    from evoc import EVoC
+
+    start = time.perf_counter()
+    labels = EVoC(random_state=seed).fit_predict(X)
     seconds = time.perf_counter() - start
     return Outcome(None, labels, seconds, notes={"found": int(labels.max()) + 1})
 

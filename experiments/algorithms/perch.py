@@ -18,7 +18,7 @@ GRAFTED = {"linkage": "average"}
 
 
 def _outcome(tree: ClusterTree, n_clusters: int, seconds: float, **notes: Any) -> Outcome:
-    labels = tree.cut(min(n_clusters, tree.n_leaves))
+    labels = tree.cut(min(n_clusters, tree.n_leaves), criterion="cost")
     notes["bytes"] = tree.estimate_memory(tree.n_points)
     return Outcome(tree, labels, seconds, tree.depth.max, notes)
 
@@ -33,7 +33,7 @@ def warm_up(**settings: Any) -> None:
             tree.insert(np.zeros((rows, 4)))
             if tree.linkage != "box":
                 tree.refine(1)
-            tree.cut(2)
+            tree.cut(2, criterion="cost")
 
 
 def build(X: NDArray[np.float32], n_clusters: int, **settings: Any) -> Outcome:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .clusters.correcting import Corrected
-    from .clusters.cuts import Cluster, Suggestion
+    from .clusters.cuts import Cluster
+    from .clusters.scales import Suggestion
     from .clusters.tracking import Event
     from .collection import Collection, Correction
     from .errors import CorruptFileError, InvariantError
@@ -49,7 +50,7 @@ _HOMES = {
     "FileInUseError": "files.locking",
     "InvariantError": "errors",
     "Perch": "estimator",
-    "Suggestion": "clusters.cuts",
+    "Suggestion": "clusters.scales",
     "TreeStats": "reading",
     "check_file": "tree",
 }

@@ -24,13 +24,16 @@ from .tree import ClusterTree
 
 _SECTION = "estimator"
 _KEYWORDS = 5
+_OWN = ("n_clusters", "distance_threshold", "min_cluster_size", "verbose")
+"""Parameters that are not settings of the tree."""
 
 
 class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Online hierarchical clustering: PERCH and its purer, grafted form.
 
     Points can be added at any time by `partial_fit`; nothing is ever refitted. The tree holds
-    clusterings of every size: `n_clusters` and `distance_threshold` only say which is read.
+    clusterings of every size: `n_clusters`, `distance_threshold` and `min_cluster_size` only say
+    which is read.
 
     The modes of the paper (KDD 2017) go by boxes, `linkage="box"`:
 
@@ -44,10 +47,14 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     n_clusters : int, optional
-        How many clusters to read from the tree. None takes the number that the tree suggests.
-        It can be changed at any time by `set_params`, without rebuilding.
+        How many clusters to read from the tree. It can be changed at any time by `set_params`,
+        without rebuilding.
     distance_threshold : float, optional
-        Instead: clusters may extend over at most this distance (the diagonal of their box).
+        Instead: join whatever is at most this far apart; with linkage="box", clusters may extend
+        over at most this distance. See `ClusterTree.heights`.
+    min_cluster_size : int, optional
+        Instead: read the clusters that persist, of at least so many points. With none of the
+        three, this size is found from the data: `tree_.suggest_cuts()` tells which it is.
     verbose : int
         1 shows an estimate of memory and a progress bar.
     linkage : {"average", "ward", "box"}
@@ -85,7 +92,7 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     children_ : int64 array of shape (n_points - 1, 2)
         As in scikit-learn's AgglomerativeClustering.
     distances_ : float64 array of shape (n_points - 1,)
-        The extent (diagonal of the box) of each of those nodes.
+        How far apart the two parts of each of those nodes are; see `ClusterTree.heights`.
     n_leaves_ : int
     n_features_in_ : int
     feature_names_in_ : array of str
@@ -125,11 +132,13 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         n_clusters: int | None = None,
         *,
         distance_threshold: float | None = None,
+        min_cluster_size: int | None = None,
         verbose: int = 0,
         **settings: Any,
     ) -> None:
         self.n_clusters = n_clusters
         self.distance_threshold = distance_threshold
+        self.min_cluster_size = min_cluster_size
         self.verbose = verbose
         # As scikit-learn wants it: parameters are kept as they are given, and checked by `fit`.
         for name, value in (Settings().as_dict() | _only_settings(settings)).items():
@@ -272,16 +281,19 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_reading(self) -> None:
         """Check the parameters that say which clustering is read."""
-        if self.n_clusters is not None:
-            as_count("n_clusters", self.n_clusters)
-        if self.distance_threshold is not None:
-            if self.n_clusters is not None:
-                raise ValueError("give n_clusters or distance_threshold, not both")
-            if not 0 <= self.distance_threshold < np.inf:
-                raise ValueError(
-                    "distance_threshold must be finite and must not be negative, got "
-                    f"{self.distance_threshold}"
-                )
+        given = (self.n_clusters, self.distance_threshold, self.min_cluster_size)
+        if sum(value is not None for value in given) > 1:
+            raise ValueError(
+                "give n_clusters, distance_threshold or min_cluster_size, not more than one"
+            )
+        for name in ("n_clusters", "min_cluster_size"):
+            if getattr(self, name) is not None:
+                as_count(name, getattr(self, name))
+        if self.distance_threshold is not None and not 0 <= self.distance_threshold < np.inf:
+            raise ValueError(
+                "distance_threshold must be finite and must not be negative, got "
+                f"{self.distance_threshold}"
+            )
 
     def _as_rows(self, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
         if scipy.sparse.issparse(X):
@@ -311,7 +323,9 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """Ids and labels of all points, for the tree and the parameters as they are now."""
         tree, tracker = self.tree_, self._tracker
         self._checked_settings(fixed=True)
-        wanted = _plain(self.n_clusters), _plain(self.distance_threshold)
+        wanted = [_plain(self.n_clusters), _plain(self.distance_threshold)]
+        if self.min_cluster_size is not None:  # files of version 0.1 know two parameters
+            wanted.append(_plain(self.min_cluster_size))
         with tree.reading():
             corrections = self.collection_.pairs.changes
             state = (tree.changes, corrections, *wanted)
@@ -331,15 +345,13 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             return tracker.points, tracker.labels
 
     def _cut(self) -> NDArray[np.int64]:
-        tree = self.tree_
-        if tree.n_points == 0:
+        if self.tree_.n_points == 0:
             return np.empty(0, np.int64)
-        if self.distance_threshold is not None:
-            return tree.cut(distance=self.distance_threshold)
-        if self.n_clusters is not None:
-            return tree.cut(self.n_clusters)
-        suggested = tree.suggest_cuts(1)
-        return tree.cut(suggested[0].n_clusters if suggested else 1)
+        return self.tree_.cut(
+            self.n_clusters,
+            distance=self.distance_threshold,
+            min_cluster_size=self.min_cluster_size,
+        )
 
     @property
     def labels_(self) -> NDArray[np.int64]:
@@ -479,8 +491,7 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         self._checked_settings(fixed=True)  # what cannot be used could not be loaded
-        own = ("n_clusters", "distance_threshold", "verbose")
-        parameters = {name: _as_plain(name, getattr(self, name)) for name in own}
+        parameters = {name: _as_plain(name, getattr(self, name)) for name in _OWN}
         collection = self.collection_
         collection.n_jobs = self.n_jobs
         with self.tree_.reading():  # whoever reads labels changes the tracker
@@ -509,9 +520,8 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         if contents is None:
             return model
         try:
-            own = {name: contents.meta["parameters"][name]
-                   for name in ("n_clusters", "distance_threshold", "verbose")}  # fmt: skip
-            model.set_params(**own)
+            stored = {"min_cluster_size": None} | contents.meta["parameters"]  # new in 0.2
+            model.set_params(**{name: stored[name] for name in _OWN})
             model._tracker = Tracker.restored(contents.meta["tracker"], dict(contents.columns))
             first, stop = contents.meta.get("last", (0, collection.tree.next_id))
             model._last = int(first), int(stop)

@@ -2,7 +2,7 @@
 
 import contextlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._arguments import as_choice, as_count
-from ._arrays import Storage
+from ._arrays import Storage, has_moments
 from ._kernels.measure import measure_depths
 from ._kernels.numbering import is_point, row_of
 from ._kernels.schema import (
@@ -28,8 +28,23 @@ from ._kernels.schema import (
     Tree,
 )
 from ._locks import FairLock
-from .clusters.cuts import CRITERIA, Cluster, Cuts, Suggestion, find_cluster, points_below
-from .table import NodeTable, are_living, build_table, internal_nodes, living_ids
+from .clusters.cuts import (
+    CRITERIA,
+    PRICES,
+    Cluster,
+    Cuts,
+    find_cluster,
+    points_below,
+)
+from .clusters.scales import Suggestion
+from .table import (
+    NodeTable,
+    are_living,
+    build_table,
+    internal_nodes,
+    living_ids,
+    node_heights,
+)
 
 
 class Depth(NamedTuple):
@@ -80,6 +95,7 @@ class ReadableTree:
     _done: Counts
     _table: NodeTable | None
     _made_cuts: Cuts | None
+    _heights: tuple[int, NDArray[np.float64]] | None
 
     @property
     def _tree(self) -> Tree:
@@ -97,7 +113,7 @@ class ReadableTree:
 
     def _forget(self) -> None:
         """Drop what was made from the tree as it was."""
-        self._table = self._made_cuts = None
+        self._table = self._made_cuts = self._heights = None
 
     @property
     def n_points(self) -> int:
@@ -180,8 +196,14 @@ class ReadableTree:
             if self.n_points == 0:
                 raise ValueError("the tree is empty: insert points first")
             if self._table is None or self._table.changes != self.changes:
-                self._table = build_table(self._tree)
+                self._table = build_table(self._tree, self._node_heights())
             return self._table
+
+    def _node_heights(self) -> NDArray[np.float64]:
+        """The heights of the tree's own nodes; kept until the tree changes."""
+        if self._heights is None or self._heights[0] != self.changes:
+            self._heights = self.changes, node_heights(self._tree)
+        return self._heights[1]
 
     @property
     def children(self) -> NDArray[np.int64]:
@@ -201,7 +223,13 @@ class ReadableTree:
 
     @property
     def heights(self) -> NDArray[np.float64]:
-        """The length of the diagonal of each number's box; 0 for points."""
+        """How far apart the two parts of each number are; 0 for points.
+
+        In a tree with a linkage this is the root mean squared distance between the points of one
+        part and those of the other, or that of a merge further down if it is larger; in a tree
+        of boxes it is the diagonal of the box. It never shrinks towards the root. (Any two points
+        of a collapsed leaf are as far apart as its points are on average.)
+        """
         return self.table.heights
 
     def leaf_of(self, ids: ArrayLike) -> NDArray[np.int64]:
@@ -233,24 +261,37 @@ class ReadableTree:
         *,
         distance: float | None = None,
         level: float | None = None,
-        criterion: str = "cost",
+        min_cluster_size: int | None = None,
+        criterion: str | None = None,
     ) -> NDArray[np.int64]:
-        """Cut the tree into clusters: into so many, or at a distance or level.
+        """Cut the tree into clusters: into so many, at a distance or level, or where they persist.
 
-        Nodes are collapsed greedily, the cheapest first, children before parents, as in the
-        paper (section 6.3). The first cut computes the sequence; further ones are cheap.
+        With nothing given, clusters are those that persist, with the minimum size that
+        `suggest_cuts` puts first.
+
+        By number, distance or level, nodes are collapsed greedily, the cheapest first, children
+        before parents, as in the paper (section 6.3). The first cut computes the sequence;
+        further ones are cheap.
 
         Parameters
         ----------
         n_clusters : int or sequence of int
             How many clusters. Several numbers give nested clusterings, one per column.
         distance : float
-            Instead: the largest nodes whose boxes have a diagonal of at most this length.
+            Instead: join whatever is at most so far apart, the largest nodes of at most this
+            height; see `heights`.
         level : float
             Instead: collapse whatever costs at most this much; see `cut_level`.
-        criterion : {"cost", "diameter", "size", "scatter", "ward"}
-            What a node costs: the paper's diagonal of its box x number of its points; the
-            diagonal; the number of points; the sum of squares within it; its increase.
+        min_cluster_size : int
+            Instead: the clusters that persist longest, at different heights in different parts of
+            the tree, of at least so many points. Groups of fewer points that belong to none of
+            them are clusters of their own; so are points that joined a cluster late.
+        criterion : {"cost", "diameter", "height", "size", "blend", "scatter", "ward"}, optional
+            What a node costs, for a number of clusters or a level: the paper's diagonal of its
+            box x number of its points; the diagonal; the height; the number of points; that x
+            the cube root of the height; the sum of squares within it; its increase. None takes
+            "cost" for a level. For a number of clusters (the first one) it takes "height" if
+            clusters by height stand out much more than those by "blend", and else "blend".
 
         Returns
         -------
@@ -274,17 +315,28 @@ class ReadableTree:
         >>> tree.cut(distance=5)
         array([0, 0, 1, 1, 2])
         """
-        criterion, level = self._cut_at(n_clusters, distance, level, criterion)
+        if criterion is not None:
+            as_choice("criterion", criterion, CRITERIA)
+        given = (n_clusters, distance, level, min_cluster_size)
+        if sum(value is not None for value in given) > 1:
+            raise ValueError("give at most one of n_clusters, distance, level and min_cluster_size")
         with self._lock:
             cuts = self._cuts()
+            if distance is not None:
+                return cuts.at_level(_as_level(distance), "height")
             if level is not None:
-                return cuts.at_level(level, criterion)
-            if isinstance(n_clusters, int | np.integer):
-                return cuts.into(as_count("n_clusters", n_clusters), criterion)
-            counts = [as_count("n_clusters", count) for count in n_clusters or ()]
+                return cuts.at_level(_as_level(level), criterion or "cost")
+            if n_clusters is None:
+                if min_cluster_size is None:
+                    min_cluster_size = self.suggest_cuts(1)[0].min_cluster_size
+                return cuts.persistent(as_count("min_cluster_size", min_cluster_size))
+            several = not isinstance(n_clusters, int | np.integer)
+            counts = [as_count("n_clusters", n) for n in np.atleast_1d(n_clusters).tolist()]
             if not counts:
                 raise ValueError("n_clusters is empty: name at least one number of clusters")
-            return np.column_stack([cuts.into(count, criterion) for count in counts])
+            criterion = criterion or cuts.pick(counts[0])
+            labels = [cuts.into(count, criterion) for count in counts]
+            return np.column_stack(labels) if several else labels[0]
 
     def cut_level(self, n_clusters: int, *, criterion: str = "cost") -> float:
         """The level at which a cut gives `n_clusters` clusters, for `cut` and `cluster_of`."""
@@ -292,15 +344,23 @@ class ReadableTree:
         with self._lock:
             return self._cuts().level(as_count("n_clusters", n_clusters), criterion)
 
-    def suggest_cuts(self, most: int = 10, *, criterion: str = "cost") -> list[Suggestion]:
-        """Numbers of clusters to try when none is known, the most promising first.
+    def suggest_cuts(self, most: int = 5) -> list[Suggestion]:
+        """How to cut the tree if the number of clusters is not known, the most telling way first.
 
-        They are where the cost of the next collapse is largest compared with the last: a cut
-        there separates what is cheap to join from what is not. Hits and misses: docs/cuts.md.
+        Each suggestion is a minimum size for `cut(min_cluster_size=...)`, with the number of
+        clusters that it gives and its score: how many times as strong those clusters are as
+        those found in points without clusters. If nothing `stands_out`, there is one suggestion,
+        which says so: a minimum size of a sixteenth of the points, for few clusters.
+
+        The points without clusters are made from a sample of at most 2,048, by a fixed rule: the
+        answer repeats. It is kept until the tree changes. Hits and misses: docs/cuts.md.
         """
-        as_choice("criterion", criterion, CRITERIA)
         with self._lock:
-            return self._cuts().suggestions(criterion, as_count("most", most))
+            return self._cuts().suggestions(self._grow_like)[: as_count("most", most)]
+
+    def _grow_like(self, rows: NDArray[np.float64]) -> NodeTable:
+        """Make a tree of other rows by the rules of this one, and number it."""
+        raise NotImplementedError
 
     def cluster_of(
         self,
@@ -314,13 +374,27 @@ class ReadableTree:
 
         Takes time proportional to the depth of the point. The same cut by `cut(distance=...)`
         or `cut(level=...)` puts two points together exactly if this gives both the same.
-        The criterion is "cost", "diameter" or "size".
+        The criterion is "cost", "diameter", "height" or "size". By height, in a tree with a
+        linkage, the first question after a change takes time proportional to the number of points.
         """
-        criterion, level = self._cut_at(None, distance, level, criterion)
-        as_choice("criterion", criterion, ("cost", "diameter", "size"))
+        as_choice("criterion", criterion, (*PRICES, "height"))
+        if (distance is None) == (level is None):
+            raise ValueError("give either distance or level")
+        if distance is not None:
+            criterion = "height"
+        highest = _as_level(distance if level is None else level)
         with self._lock:
-            assert level is not None
-            return find_cluster(self._tree, self._living(point_id), level, criterion)
+            point_id = self._living(point_id)
+            return find_cluster(self._tree, point_id, highest, self._price(criterion))
+
+    def _price(self, criterion: str) -> Callable[[Cluster], float]:
+        """What a cluster costs. The diagonal of a box needs no other node, other heights do."""
+        if criterion != "height":
+            return PRICES[criterion]
+        if not has_moments(self._tree):
+            return PRICES["diameter"]
+        heights = self._node_heights()
+        return lambda cluster: float(heights[cluster.node])
 
     def _living(self, point_id: int) -> int:
         """The id, if there is a point with it."""
@@ -334,25 +408,17 @@ class ReadableTree:
         with self._lock:
             return points_below(self._tree, cluster.node)
 
-    def _cut_at(
-        self, n_clusters: Any, distance: float | None, level: float | None, criterion: str
-    ) -> tuple[str, float | None]:
-        """The criterion and the level; the level is None if a number of clusters is given."""
-        as_choice("criterion", criterion, CRITERIA)
-        given = [value for value in (n_clusters, distance, level) if value is not None]
-        if len(given) != 1:
-            raise ValueError("give exactly one of n_clusters, distance and level")
-        if n_clusters is not None:
-            return criterion, None
-        if not math.isfinite(given[0]) or given[0] < 0:
-            raise ValueError(f"expected a distance or level of at least 0, got {given[0]}")
-        return ("diameter" if distance is not None else criterion), float(given[0])
-
     def _cuts(self) -> Cuts:
         table = self.table
         if self._made_cuts is None or self._made_cuts.table is not table:
             self._made_cuts = Cuts(self._tree, table)
         return self._made_cuts
+
+
+def _as_level(value: Any) -> float:
+    if not math.isfinite(value) or value < 0:
+        raise ValueError(f"expected a distance or level of at least 0, got {value}")
+    return float(value)
 
 
 def _positions(table: NodeTable, ids: ArrayLike) -> NDArray[np.int64]:

@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._arrays import has_moments
+from ._kernels.heights import measure_heights
 from ._kernels.measure import measure_diagonals
 from ._kernels.merges import add_sizes, arrange, find_smallest_ids, join_groups
-from ._kernels.numbering import box_node, is_point, row_of
-from ._kernels.schema import BOX_ROWS, CHANGES, LEAF, LEFT, NEXT_ID, NONE, RIGHT, Tree
+from ._kernels.numbering import box_node
+from ._kernels.schema import BOX_ROWS, CHANGES, LEAF, LEFT, NEXT_ID, NONE, RIGHT, ROOT, Tree
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class NodeTable:
     parents : int64 (2n-1,)
         The merge that each number is part of; -1 at the root.
     heights : float64 (2n-1,)
-        Length of the diagonal of the box; 0 for points.
+        How far apart the two parts of a merge are; see `node_heights`. 0 for points.
     sizes : int64 (2n-1,)
         Number of points below.
     leaves : int64 (n,)
@@ -112,10 +114,11 @@ def arranged(
     return order
 
 
-def build_table(tree: Tree) -> NodeTable:
-    """Number the nodes of a tree that holds at least one point."""
+def build_table(tree: Tree, of_nodes: NDArray[np.float64]) -> NodeTable:
+    """Number the nodes of a tree that holds at least one point, by the heights of its nodes."""
     ids = living_ids(tree)
-    raw, heights, leaves, nodes, n_inner = _raw_merges(tree, ids)
+    raw, leaves, nodes, n_inner = _raw_merges(tree, ids)
+    heights = of_nodes[nodes]
     n_points = len(ids)
     parents = parents_of(raw)
     smallest = np.full(2 * n_points - 1, NONE, np.int64)
@@ -165,8 +168,8 @@ def internal_nodes(tree: Tree) -> NDArray[np.int64]:
 
 def _raw_merges(
     tree: Tree, ids: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], int]:
-    """All merges in no useful order: pairs, heights; the leaf of each point; merges' nodes.
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], int]:
+    """All merges in no useful order: pairs; the leaf of each point; merges' nodes.
 
     The first ones, so many as the last result says, join points inside leaves.
     """
@@ -186,15 +189,28 @@ def _raw_merges(
     merges[n_inner:] = number[tree.nodes[internal][:, [LEFT, RIGHT]]]
 
     holders = np.concatenate([np.repeat(leaf_nodes, counts - 1), internal]).astype(np.int64)
-    return merges, diagonals(tree, holders), tops[group], holders, n_inner
+    return merges, tops[group], holders, n_inner
 
 
-def diagonals(tree: Tree, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
+def node_heights(tree: Tree) -> NDArray[np.float64]:
+    """The height of each of the tree's own nodes, which never shrinks towards the root.
+
+    In a tree with a linkage it is the root mean squared distance between the points of one part
+    and those of the other, or a larger one further down; in one without, the diagonal of the box.
+    """
+    if not has_moments(tree):
+        return node_diagonals(tree)
+    squared = np.zeros(len(tree.nodes))
+    if tree.state[ROOT] != NONE:
+        measure_heights(tree, np.empty(len(tree.nodes), np.int32), squared)
+    return np.sqrt(squared)
+
+
+def node_diagonals(tree: Tree) -> NDArray[np.float64]:
     """The length of the diagonal of each node's box; 0 for a point."""
     n_boxes = int(tree.state[BOX_ROWS])
     squared = np.empty(n_boxes)
     measure_diagonals(tree.boxes[:n_boxes], squared)
-    lengths = np.zeros(len(nodes))
-    has_box = ~is_point(nodes)
-    lengths[has_box] = np.sqrt(squared[row_of(nodes[has_box])])
+    lengths = np.zeros(len(tree.nodes))
+    lengths[box_node(np.arange(n_boxes))] = np.sqrt(squared)
     return lengths

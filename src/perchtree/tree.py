@@ -35,6 +35,7 @@ from .search.interface import Part
 from .search.making import make_search
 from .search.threads import count_jobs
 from .settings import FIXED, RULES, Settings, takes_settings
+from .table import NodeTable
 
 ROWS_AT_ONCE = 256
 """Rows handed to one kernel call: Ctrl-C is heard, and readers have their turn, in between."""
@@ -475,6 +476,16 @@ class ClusterTree(ReadableTree):
         tree.n_features, tree.settings = stored.tree.points.shape[1], stored.settings
         tree._own(stored.tree, stored.work)
         return tree
+
+    def _grow_like(self, rows: NDArray[np.float64]) -> NodeTable:
+        own = self.settings
+        masking = "published" if own.masking == "exact" else own.masking  # exact takes cubic time
+        rules = own.changed(
+            masking=masking, search="auto", max_leaves=None, metric="euclidean"
+        ).as_dict()
+        tree = ClusterTree(rows.shape[1], **rules)
+        tree.insert(rows)
+        return tree.table
 
     def estimate_memory(self, n_points: int) -> int:
         """About how many bytes the tree will take with so many points in all.

@@ -25,3 +25,4 @@ def warm_up(settings: Settings) -> None:
         tree.insert(rows[1:])
         tree.nearest(rows)
         tree.cut(2)
+        tree.cut(min_cluster_size=2)

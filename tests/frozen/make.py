@@ -103,9 +103,18 @@ def build(recipe, rows, batch_rows=None, n_jobs=None):
     return tree
 
 
+def numbered(tree):
+    """The tree with its merges in the order of version 0.1.0: by the diagonals of boxes."""
+    from perchtree.table import build_table, node_diagonals
+
+    with tree.reading() as arrays:
+        return build_table(arrays, node_diagonals(arrays))
+
+
 def read(tree, queries):
     """Everything about a tree that is frozen, apart from its work counts."""
-    read = {"children": tree.children.astype(np.int16), "heights": tree.heights}
+    table = numbered(tree)
+    read = {"children": table.children.astype(np.int16), "heights": table.heights}
     for k in CUTS:
         read[f"cut-{k}"] = tree.cut(k, criterion="cost").astype(np.int16)
     read["nearest"] = tree.nearest(queries, k=NEIGHBORS)[0].astype(np.int16)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from batching import small_batches
 from gapped import insert_with_gaps, skip_ids
 from perchtree import ClusterTree
+from perchtree.clusters.cuts import CRITERIA
 from perchtree.clusters.exemplars import find_exemplars
 from perchtree.metrics import dendrogram_purity
 from reference import ReferenceTree, clades_of
@@ -98,14 +99,15 @@ def test_the_tree_is_that_of_the_reference(mode, reference, X, gaps, batch_rows)
 def test_cuts(mode, X, gaps, data):
     dense, gapped, ids = grow_twins(mode, X, gaps, 5)
     n_clusters = data.draw(st.integers(1, dense.n_leaves))
-    for criterion in ("cost", "diameter", "size", "scatter", "ward"):
+    for criterion in CRITERIA:
         labels = gapped.cut(n_clusters, criterion=criterion)
         assert np.array_equal(labels, dense.cut(n_clusters, criterion=criterion))
         level = gapped.cut_level(n_clusters, criterion=criterion)
         assert level == dense.cut_level(n_clusters, criterion=criterion)
-        assert gapped.suggest_cuts(criterion=criterion) == dense.suggest_cuts(criterion=criterion)
+    assert gapped.suggest_cuts() == dense.suggest_cuts()
+    assert np.array_equal(gapped.cut(), dense.cut())
     labels = gapped.cut(level=gapped.cut_level(n_clusters))
-    assert np.array_equal(gapped.cut([1, n_clusters])[:, 1], gapped.cut(n_clusters))
+    assert np.array_equal(gapped.cut([n_clusters, 1])[:, 0], gapped.cut(n_clusters))
     for number, point_id in enumerate(ids.tolist()):
         cluster = gapped.cluster_of(point_id, level=gapped.cut_level(n_clusters))
         assert gapped.points_in(cluster).tolist() == ids[labels == labels[number]].tolist()

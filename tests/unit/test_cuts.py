@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from perchtree import ClusterTree
 from perchtree.clusters import cuts
+from perchtree.metrics import pairwise_f1
 from strategies import grids
 
-CRITERIA = ["cost", "diameter", "size", "scatter", "ward"]
+CRITERIA = ["cost", "diameter", "height", "size", "blend", "scatter", "ward"]
 
 
 def grow(X, **mode):
@@ -36,7 +37,9 @@ def slow_costs(tree, X, criterion):
         costs[members] = {
             "cost": tree.heights[node] * len(members),
             "diameter": tree.heights[node],
+            "height": tree.heights[node],
             "size": len(members),
+            "blend": len(members) * np.cbrt(tree.heights[node]),
             "scatter": scatter_of(X, members),
             "ward": scatter_of(X, members) - scatter_of(X, left) - scatter_of(X, right),
         }[criterion]
@@ -57,7 +60,7 @@ def slow_cut(tree, costs, n_clusters):
     return labels
 
 
-@pytest.mark.parametrize("criterion", ["cost", "diameter", "size"])
+@pytest.mark.parametrize("criterion", ["cost", "diameter", "height", "size", "blend"])
 @given(X=grids(max_points=25), data=st.data())
 def test_is_the_greedy_heuristic(criterion, X, data):
     tree = grow(X)
@@ -102,10 +105,12 @@ def test_labels_are_a_partition_of_the_tree(X, data):
 def test_several_cuts_are_nested(X, data):
     tree = grow(X)
     counts = data.draw(st.lists(st.integers(1, tree.n_leaves), min_size=1, max_size=4))
-    labels = tree.cut(counts)
+    criterion = data.draw(st.sampled_from([None, *CRITERIA]))
+    labels = tree.cut(counts, criterion=criterion)
     assert labels.shape == (len(X), len(counts))
     for column, count in enumerate(counts):
-        assert np.array_equal(labels[:, column], tree.cut(count))
+        if column == 0 or criterion is not None:
+            assert np.array_equal(labels[:, column], tree.cut(count, criterion=criterion))
         for other, coarser in enumerate(counts):
             if coarser <= count:
                 pairs = set(zip(labels[:, column].tolist(), labels[:, other].tolist(), strict=True))
@@ -116,7 +121,7 @@ def test_several_cuts_are_nested(X, data):
 @given(X=grids(), data=st.data())
 def test_cluster_of_agrees_with_cut(max_leaves, X, data):
     tree = grow(X, max_leaves=max_leaves)
-    criterion = data.draw(st.sampled_from(["cost", "diameter", "size"]))
+    criterion = data.draw(st.sampled_from(["cost", "diameter", "height", "size"]))
     n_clusters = data.draw(st.integers(1, tree.n_leaves))
     level = tree.cut_level(n_clusters, criterion=criterion)
     labels = tree.cut(level=level, criterion=criterion)
@@ -143,21 +148,29 @@ def test_distance_is_the_largest_diagonal(X, distance):
 def test_two_obvious_clusters():
     tree = grow(np.array([[0], [10], [1], [11], [0.5]]))
     assert tree.cut(2).tolist() == [0, 1, 0, 1, 0]
-    best = tree.suggest_cuts()[0]
-    assert best.n_clusters == 2
-    assert best.score > 5
-    assert tree.cut(level=best.level).tolist() == [0, 1, 0, 1, 0]
+    assert tree.cut(2, criterion="cost").tolist() == [0, 1, 0, 1, 0]
 
 
-def test_suggestions_find_what_is_obvious():
+@pytest.mark.parametrize("exponent", [1.0, 1.5])
+def test_skewed_sizes_are_cut_by_height(exponent):
+    shares = np.arange(1, 31) ** -exponent
+    sizes = np.maximum(2, (600 * shares / shares.sum()).astype(int))
     rng = np.random.default_rng(0)
-    centres = 100 * np.eye(6)
-    X = centres[rng.integers(0, 6, 120)] + rng.random((120, 6))
+    centres = rng.normal(size=(30, 12))
+    classes = rng.permutation(np.repeat(np.arange(30), sizes))
+    X = centres[classes] + 0.3 * rng.normal(size=(len(classes), 12))
+    tree = ClusterTree(12)
+    tree.insert(X)
+    assert np.array_equal(tree.cut(30), tree.cut(30, criterion="height"))
+    assert pairwise_f1(classes, tree.cut(30)) > 0.9
+    assert pairwise_f1(classes, tree.cut(30, criterion="cost")) < 0.6
+
+
+def test_sizes_that_are_alike_are_cut_by_the_blend():
+    X = np.random.default_rng(0).random((200, 3))
     tree = grow(X)
-    assert tree.suggest_cuts(1)[0].n_clusters == 6
-    assert len(tree.suggest_cuts(3)) == 3
-    assert grow(np.zeros((5, 1))).suggest_cuts() == []
-    assert grow(np.zeros((1, 1))).suggest_cuts() == []
+    for count in (1, 2, 10, 100, 200):
+        assert np.array_equal(tree.cut(count), tree.cut(count, criterion="blend"))
 
 
 def test_collapsed_trees():
@@ -176,18 +189,16 @@ def test_repeated_cuts_are_cheap_and_inserts_are_seen():
     with mock.patch.object(cuts, "arranged", wraps=cuts.arranged) as arranged:
         tree.cut(3)
         tree.cut([4, 5])
-        tree.suggest_cuts()
-        assert arranged.call_count == 1
+        assert arranged.call_count == 2  # by height and by the blend
         tree.insert([[5, 5]])
-        assert tree.cut(2).tolist() == [0] * 30 + [1]
-        assert arranged.call_count == 2
+        assert tree.cut(2, criterion="height").tolist() == [0] * 30 + [1]
+        assert arranged.call_count == 3
 
 
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({}, ValueError, "exactly one of n_clusters, distance and level"),
-        ({"n_clusters": 2, "distance": 1}, ValueError, "exactly one of"),
+        ({"n_clusters": 2, "distance": 1}, ValueError, "at most one of"),
         ({"n_clusters": 0}, ValueError, "at least 1"),
         ({"n_clusters": 2.5}, TypeError, "not iterable|whole number"),
         ({"n_clusters": []}, ValueError, "n_clusters is empty"),
@@ -206,5 +217,7 @@ def test_cluster_of_needs_costs_that_grow():
     tree = grow(np.arange(5.0)[:, np.newaxis])
     with pytest.raises(ValueError, match="criterion must be one of 'cost'"):
         tree.cluster_of(0, level=1, criterion="ward")
+    with pytest.raises(ValueError, match="either distance or level"):
+        tree.cluster_of(0)
     with pytest.raises(ValueError, match="no id 5"):
         tree.cluster_of(5, level=1)

@@ -57,6 +57,8 @@ def test_fit_numbers_clusters_as_cut_does(blobs):
     assert np.array_equal(model.labels_, tree.cut(distance=5.0))
     model.set_params(distance_threshold=None)
     assert len(model.cluster_ids_) == tree.suggest_cuts(1)[0].n_clusters
+    model.set_params(min_cluster_size=3)
+    assert np.array_equal(model.labels_, tree.cut(min_cluster_size=3))
     assert model.cluster_sizes_.sum() == N_ROWS
 
 
@@ -242,7 +244,9 @@ def test_what_is_wrong_is_said(blobs):
         Perch().predict(X)
     for parameters, message in (
         ({"n_clusters": 0}, "n_clusters must be at least 1"),
-        ({"n_clusters": 2, "distance_threshold": 1.0}, "not both"),
+        ({"n_clusters": 2, "distance_threshold": 1.0}, "not more than one"),
+        ({"n_clusters": 2, "min_cluster_size": 2}, "not more than one"),
+        ({"min_cluster_size": 0}, "at least 1"),
         ({"distance_threshold": -1.0}, "must not be negative"),
         ({"metric": "manhattan"}, "metric must be one of"),
         ({"linkage": "single"}, "linkage must be one of"),

@@ -32,7 +32,15 @@ def own_parameters(kind):
     return {
         name: parameter.default
         for name, parameter in inspect.signature(kind).parameters.items()
-        if name not in ("n_features", "n_clusters", "distance_threshold", "verbose", "encoder")
+        if name
+        not in (
+            "n_features",
+            "n_clusters",
+            "distance_threshold",
+            "min_cluster_size",
+            "verbose",
+            "encoder",
+        )
     }
 
 
@@ -43,7 +51,7 @@ def test_constructors_take_what_is_declared(kind):
 
 def test_estimators_have_settings_as_parameters():
     parameters = Perch().get_params()
-    own = {"n_clusters": None, "distance_threshold": None, "verbose": 0}
+    own = {"n_clusters": None, "distance_threshold": None, "min_cluster_size": None, "verbose": 0}
     assert parameters == DECLARED | own
 
 

@@ -8,21 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..inert import inert_line, short_list
+from .choosing import CHOICE, choose
 from .options import CRITERION, FORCE, INPUT, INPUT_COLUMNS, N_JOBS, QUIET, TREE, Reading
 from .running import Command, count, say
 
 if TYPE_CHECKING:
-    from ..clusters.correcting import Corrected
-    from ..collection import Collection
+    pass
 
 _ROWS_AT_ONCE = 100_000
 
-DISTANCE = click.option(
-    "--distance",
-    type=click.FloatRange(0),
-    metavar="T",
-    help="Instead: clusters may extend over at most this distance; --criterion does not matter.",
-)
 TABLE = click.option(
     "-o",
     "--output",
@@ -42,9 +36,9 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
     multiple=True,
     metavar="K",
     help="How many clusters; may be given several times, for nested clusterings. "
-    "[default: what the tree suggests]",
+    "[default: as many as persist, with a minimum size found from the data]",
 )
-@DISTANCE
+@CHOICE
 @CRITERION
 @TABLE
 @FORCE
@@ -53,7 +47,9 @@ def cut(
     tree: str,
     n_clusters: tuple[int, ...],
     distance: float | None,
-    criterion: str,
+    similarity: float | None,
+    min_size: int | None,
+    criterion: str | None,
     output: str,
     force: bool,
     quiet: bool,
@@ -68,6 +64,7 @@ def cut(
     Examples:
       perch cut people.perch -k 1000 -o clusters.csv
       perch cut people.perch -k 100 -k 1000 -k 10000 -o clusters.parquet
+      perch cut people.perch --min-size 5 -o clusters.csv
       perch cut people.perch --distance 0.3 -o -
     """
     from ..outputs import open_table
@@ -75,8 +72,11 @@ def cut(
 
     _check_table(output, force, [tree])
     collection = open_collection(tree)
-    corrected = _cut(collection, n_clusters, distance, criterion)
-    clusters = {name: clustering.labels for name, clustering in corrected.items()}
+    chosen = choose(
+        collection, n_clusters, distance=distance, similarity=similarity,
+        min_size=min_size, criterion=criterion,
+    )  # fmt: skip
+    clusters = {name: clustering.labels for name, clustering in chosen.columns.items()}
     known = {"id": collection.keys, "class": collection.classes, "text": collection.texts}
     table = {name: column for name, column in known.items() if column is not None} | clusters
     with open_table(output) as write:
@@ -85,11 +85,13 @@ def cut(
             write({name: column[start:stop] for name, column in table.items()})
     if not quiet:
         before, after = (
-            ", ".join(f"{getattr(clustering, name):,}" for clustering in corrected.values())
+            ", ".join(f"{getattr(clustering, name):,}" for clustering in chosen.columns.values())
             for name in ("n_before", "n_after")
         )
         changed = f" (without corrections {before})" if before != after else ""
         say(f"{count(len(collection), 'point')} in {after} clusters{changed}; written to {output}")
+        if chosen.remark:
+            say(chosen.remark)
 
 
 def _check_table(output: str, force: bool, inputs: list[str]) -> None:
@@ -97,24 +99,6 @@ def _check_table(output: str, force: bool, inputs: list[str]) -> None:
 
     if output != "-":
         check_output(output, SUFFIXES, force=force, inputs=inputs)
-
-
-def _cut(
-    collection: "Collection", n_clusters: tuple[int, ...], distance: float | None, criterion: str
-) -> "dict[str, Corrected]":
-    """Clusterings by the names of their columns."""
-    tree = collection.tree
-    if distance is not None:
-        if n_clusters:
-            raise click.UsageError("give -k or --distance, not both")
-        return {"cluster": collection.corrected(tree.cut(distance=distance))}
-    if not n_clusters:
-        suggested = tree.suggest_cuts(1, criterion=criterion)
-        n_clusters = (suggested[0].n_clusters if suggested else 1,)
-    corrected = map(collection.corrected, tree.cut(list(n_clusters), criterion=criterion).T)
-    if len(n_clusters) == 1:
-        return {"cluster": next(corrected)}
-    return {f"cluster_{k}": clusters for k, clusters in zip(n_clusters, corrected, strict=True)}
 
 
 @click.command(cls=Command)
@@ -125,9 +109,9 @@ def _cut(
     "n_clusters",
     type=click.IntRange(1),
     metavar="K",
-    help="How many clusters. [default: what the tree suggests]",
+    help="How many clusters. [default: as `perch cut` finds them]",
 )
-@DISTANCE
+@CHOICE
 @CRITERION
 @click.option(
     "--max-distance",
@@ -145,7 +129,9 @@ def predict(
     input: str,
     n_clusters: int | None,
     distance: float | None,
-    criterion: str,
+    similarity: float | None,
+    min_size: int | None,
+    criterion: str | None,
     max_distance: float | None,
     output: str,
     n_jobs: int | None,
@@ -155,7 +141,7 @@ def predict(
 ) -> None:
     """Give each row of INPUT the cluster of its nearest point in TREE. Nothing is added.
 
-    Clusters are those of `perch cut` with the same -k, --distance and --criterion. The table has
+    Clusters are those of `perch cut` with the same options. The table has
     each row's id (--id, or its number), its cluster, its nearest point and how far that is.
     """
     reading = Reading.taken_from(options)
@@ -169,7 +155,11 @@ def predict(
     collection = open_collection(tree, n_jobs)
     source = open_for(collection, reading, input)
     wanted = () if n_clusters is None else (n_clusters,)
-    (corrected,) = _cut(collection, wanted, distance, criterion).values()
+    chosen = choose(
+        collection, wanted, distance=distance, similarity=similarity, min_size=min_size,
+        criterion=criterion,
+    )  # fmt: skip
+    (corrected,) = chosen.columns.values()
     n_rows, n_bad = 0, 0
     try:
         with open_table(output) as write:
@@ -188,6 +178,8 @@ def predict(
         say(f"{count(n_bad, 'bad row')} left out")
     if not quiet:
         say(f"{count(n_rows, 'row')}; written to {output}")
+        if chosen.remark:
+            say(chosen.remark)
 
 
 def _predicted(
@@ -253,7 +245,7 @@ def score(
     tree: str,
     classes_file: str | None,
     n_clusters: int | None,
-    criterion: str,
+    criterion: str | None,
     noise: str,
     as_json: bool,
 ) -> None:
@@ -371,7 +363,9 @@ def info(tree: str, as_json: bool) -> None:
             "texts": collection.texts is not None,
             "corrections": len(collection.pairs),
             "encoder": None if collection.encoder is None else name_of(collection.encoder),
-            "suggested numbers of clusters": [cut.n_clusters for cut in grown.suggest_cuts(5)],
+            "suggested numbers of clusters": [
+                cut.n_clusters for cut in grown.suggest_cuts(5) if cut.stands_out
+            ],
         },
         as_json,
     )

@@ -21,10 +21,9 @@ FORCE = click.option("--force", is_flag=True, help="Replace the output if it exi
 QUIET = click.option("-q", "--quiet", is_flag=True, help="No progress, no summary.")
 CRITERION = click.option(
     "--criterion",
-    default="cost",
-    show_default=True,
-    type=click.Choice(["cost", "diameter", "size", "scatter", "ward"]),
-    help="What decides which nodes become clusters; see docs/cuts.md.",
+    type=click.Choice(["cost", "diameter", "height", "size", "blend", "scatter", "ward"]),
+    help="With -k: what decides which nodes become clusters; see docs/cuts.md. [default: blend, "
+    "or height if that stands out much more]",
 )
 
 

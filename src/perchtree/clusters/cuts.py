@@ -25,20 +25,12 @@ from .._kernels.schema import (
     SIZE,
     Tree,
 )
-from ..table import NodeTable, arranged
+from ..table import NodeTable, arranged, node_diagonals
+from .extraction import extract, log_heights
 from .numbering import numbered
+from .scales import Suggestion, suggest
 
 Values = NDArray[np.float64]
-
-
-class Suggestion(NamedTuple):
-    """A number of clusters that may fit the data."""
-
-    n_clusters: int
-    score: float
-    """How many times as much the next collapse costs as the last one carried out."""
-    level: float
-    """The cost of the last one carried out: cutting at this level gives these clusters."""
 
 
 class Cluster(NamedTuple):
@@ -48,26 +40,23 @@ class Cluster(NamedTuple):
     """The tree's own number for it, until the tree changes."""
     size: int
     """Number of points."""
-    height: float
+    diameter: float
     """Length of the diagonal of its box."""
 
 
-def find_cluster(tree: Tree, point_id: int, level: float, criterion: str) -> Cluster:
+def find_cluster(
+    tree: Tree, point_id: int, level: float, price: Callable[[Cluster], float]
+) -> Cluster:
     """Climb from a point's leaf as long as the node above costs at most `level`.
 
-    For costs that never shrink towards the root.
+    For costs that never shrink towards the root, such as those in `PRICES`.
     """
     node = int(tree.ids[point_id, LEAF])
     cluster = _describe(tree, node)
     above = int(tree.nodes[node, PARENT])
     while above != NONE:
         larger = _describe(tree, above)
-        costs = {
-            "cost": larger.height * larger.size,
-            "diameter": larger.height,
-            "size": larger.size,
-        }
-        if costs[criterion] > level:
+        if price(larger) > level:
             break
         cluster = larger
         above = int(tree.nodes[above, PARENT])
@@ -76,6 +65,14 @@ def find_cluster(tree: Tree, point_id: int, level: float, criterion: str) -> Clu
 
 def _describe(tree: Tree, node: int) -> Cluster:
     return Cluster(node, int(tree.nodes[node, SIZE]), math.sqrt(measure_diagonal(tree, node)))
+
+
+PRICES: dict[str, Callable[[Cluster], float]] = {
+    "cost": lambda cluster: cluster.diameter * cluster.size,
+    "diameter": lambda cluster: cluster.diameter,
+    "size": lambda cluster: cluster.size,
+}
+"""What one node costs, by those criteria that need no other node."""
 
 
 def points_below(tree: Tree, top: int) -> NDArray[np.int64]:
@@ -96,17 +93,27 @@ def points_below(tree: Tree, top: int) -> NDArray[np.int64]:
 
 def cost(tree: Tree, table: NodeTable) -> Values:
     """The paper's cost (section 6.3): diagonal of the box x number of points."""
-    return table.heights[table.n_points :] * table.sizes[table.n_points :]
+    return diameter(tree, table) * table.sizes[table.n_points :]
 
 
 def diameter(tree: Tree, table: NodeTable) -> Values:
     """The diagonal of the box."""
+    return node_diagonals(tree)[table.nodes]
+
+
+def height(tree: Tree, table: NodeTable) -> Values:
+    """How far apart the two parts are."""
     return table.heights[table.n_points :]
 
 
 def size(tree: Tree, table: NodeTable) -> Values:
     """The number of points."""
     return table.sizes[table.n_points :].astype(np.float64)
+
+
+def blend(tree: Tree, table: NodeTable) -> Values:
+    """The number of points x the cube root of the height: almost as even as by size alone."""
+    return size(tree, table) * np.cbrt(height(tree, table))
 
 
 def ward(tree: Tree, table: NodeTable) -> Values:
@@ -119,7 +126,7 @@ def ward(tree: Tree, table: NodeTable) -> Values:
     if tree.state[MAX_LEAVES] != NONE:
         raise ValueError(
             "the criteria 'scatter' and 'ward' need all features, which collapsing drops, or "
-            "a tree with a linkage: use 'cost', 'diameter' or 'size'"
+            "a tree with a linkage: use 'cost', 'diameter', 'height' or 'size'"
         )
     rows = row_of(tree.ids[table.ids, LEAF].astype(np.int64))
     levels = int(np.log2(n_points)) + 3
@@ -142,20 +149,27 @@ def scatter(tree: Tree, table: NodeTable) -> Values:
 
 
 CRITERIA: dict[str, Callable[[Tree, NodeTable], Values]] = {
+    "blend": blend,
     "cost": cost,
     "diameter": diameter,
+    "height": height,
     "size": size,
     "scatter": scatter,
     "ward": ward,
 }
 
 
+_FAR, _FARTHER = math.log(1.3), 2.2
+"""To be taken, clusters by height must stand out this much, and so many times as much as others."""
+
+
 class Cuts:
-    """All that can be cut from one tree: collapse sequences are computed once and kept."""
+    """All that can be cut from one tree: what takes time is computed once and kept."""
 
     def __init__(self, tree: Tree, table: NodeTable) -> None:
         self._tree, self.table = tree, table
         self._sequences: dict[str, tuple[NDArray[np.int64], Values]] = {}
+        self._suggestions: list[Suggestion] | None = None
         self.n_leaves = table.n_points - int(table.inner.sum())
 
     def sequence(self, criterion: str) -> tuple[NDArray[np.int64], Values]:
@@ -178,6 +192,30 @@ class Cuts:
         """Labels of a clustering into so many clusters."""
         return self._labels(self.sequence(criterion)[0][: self._n_collapses(n_clusters)])
 
+    def pick(self, n_clusters: int) -> str:
+        """The criterion that suits so many clusters: "blend", or "height" where sizes are skewed.
+
+        Clusters by height are of any size. In most data they are a few huge ones and many
+        outliers; but where clusters are compact and some of them huge, they stand out far more.
+        """
+        by_height, by_blend = (
+            self._standing_out(n_clusters, criterion) for criterion in ("height", "blend")
+        )
+        return "height" if by_height >= max(_FAR, _FARTHER * by_blend) else "blend"
+
+    def _standing_out(self, n_clusters: int, criterion: str) -> float:
+        """The mean, over points, of how much higher than its cluster the node above it is (log).
+
+        Points that are clusters by themselves do not count.
+        """
+        table = self.table
+        joined = self._joined(self.sequence(criterion)[0][: self._n_collapses(n_clusters)])
+        tops = np.unique(find_all_tops(table, joined))
+        tops = tops[(table.sizes[tops] > 1) & (table.parents[tops] != NONE)]
+        levels = log_heights(table)
+        gaps = table.sizes[tops] * (levels[table.parents[tops]] - levels[tops])
+        return float(gaps.sum()) / table.n_points
+
     def at_level(self, level: float, criterion: str) -> NDArray[np.int64]:
         """Labels of the largest nodes that cost at most `level`, with all below them."""
         order, costs = self.sequence(criterion)
@@ -189,25 +227,15 @@ class Cuts:
         _, costs = self.sequence(criterion)
         return float(max(0.0, costs[:n_collapses].max(initial=0.0)))
 
-    def suggestions(self, criterion: str, most: int) -> list[Suggestion]:
-        """The largest relative gaps in cost along the collapse sequence, largest first.
+    def persistent(self, least: int) -> NDArray[np.int64]:
+        """Labels of the clusters that persist, of at least so many points; see `extraction`."""
+        return label(self.table, extract(self.table, least))
 
-        Clusters have two leaves or more on average: gaps among the first collapses, of nearest
-        neighbours, say nothing of clusters.
-        """
-        _, costs = self.sequence(criterion)
-        costs = np.maximum.accumulate(costs)
-        clusters = len(costs) + 1 - np.arange(1, len(costs))  # after each collapse but the last
-        before, after = costs[:-1], costs[1:]
-        usable = (before > 0) & (clusters >= 2) & (clusters <= max(2, self.n_leaves // 2))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(usable, after / before, 0.0)
-        best = np.argsort(-ratio, kind="stable")[:most]
-        return [
-            Suggestion(int(clusters[i]), float(ratio[i]), float(before[i]))
-            for i in best
-            if ratio[i] > 1
-        ]
+    def suggestions(self, grow: Callable[[Values], NodeTable]) -> list[Suggestion]:
+        """How to cut the tree if nothing is known, the best first; see `scales`."""
+        if self._suggestions is None:
+            self._suggestions = suggest(self._tree, self.table, grow)
+        return self._suggestions
 
     def _n_collapses(self, n_clusters: int) -> int:
         if n_clusters > self.n_leaves:
@@ -218,10 +246,24 @@ class Cuts:
         return self.table.n_points - n_clusters
 
     def _labels(self, collapsed: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Labels 0, 1, 2, ... of all points, clusters in the order of their smallest ids."""
-        table = self.table
-        joined = np.zeros(len(table.parents), bool)
-        joined[table.n_points + collapsed] = True
-        tops = np.empty(len(table.parents), np.int64)
-        find_tops(table.parents, joined, tops)
-        return numbered(tops[: table.n_points])[0]
+        return label(self.table, self._joined(collapsed))
+
+    def _joined(self, collapsed: NDArray[np.int64]) -> NDArray[np.bool_]:
+        joined = np.zeros(len(self.table.parents), bool)
+        joined[self.table.n_points + collapsed] = True
+        return joined
+
+
+def find_all_tops(table: NodeTable, joined: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The number that stands for the cluster of each point, if these numbers are joined.
+
+    All that is below a joined number must be joined, too.
+    """
+    tops = np.empty(len(table.parents), np.int64)
+    find_tops(table.parents, joined, tops)
+    return tops[: table.n_points]
+
+
+def label(table: NodeTable, joined: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Labels 0, 1, 2, ... of all points if these numbers are joined, by smallest ids."""
+    return numbered(find_all_tops(table, joined))[0]

@@ -197,6 +197,6 @@ def _draw_frame(ax: Any, layout: _Layout, room: float) -> None:
     ticks = ticks[(ticks >= floor) & (ticks <= floor + widest)]
     ax.set_xticks(ticks - floor, [f"{tick:.6g}" for tick in ticks])
     ax.set_yticks([])
-    ax.set_xlabel("height: diagonal of the box", loc="left")
+    ax.set_xlabel("height", loc="left")
     for side in ("top", "left", "right"):
         ax.spines[side].set_visible(False)

@@ -1,0 +1,96 @@
+"""Which clusters of a tree a command reads: by number, likeness or minimum size, or by itself."""
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from .options import together
+from .running import count
+
+if TYPE_CHECKING:
+    from ..clusters.correcting import Corrected
+    from ..collection import Collection
+
+CHOICE = together(
+    click.option(
+        "--distance",
+        type=click.FloatRange(0),
+        metavar="T",
+        help="Instead: join what is at most this far apart (root mean squared distance; in a tree "
+        "of boxes, what extends over at most this distance).",
+    ),
+    click.option(
+        "--similarity",
+        type=click.FloatRange(-1, 1),
+        metavar="S",
+        help="Instead, for --metric cosine: join what has at least this cosine similarity.",
+    ),
+    click.option(
+        "--min-size",
+        type=click.IntRange(1),
+        metavar="M",
+        help="Instead: clusters that persist, of at least so many points.",
+    ),
+)
+
+
+class Chosen(NamedTuple):
+    """Clusterings by the names of their columns, and what to say of how they were chosen."""
+
+    columns: "dict[str, Corrected]"
+    remark: str | None = None
+
+
+def choose(
+    collection: "Collection",
+    n_clusters: tuple[int, ...],
+    *,
+    distance: float | None,
+    similarity: float | None,
+    min_size: int | None,
+    criterion: str | None,
+) -> Chosen:
+    """Cut a tree as the options say, without any where it stands out; corrections are applied."""
+    tree, corrected = collection.tree, collection.corrected
+    given = [bool(n_clusters), *(v is not None for v in (distance, similarity, min_size))]
+    if sum(given) > 1:
+        raise click.UsageError("give only one of -k, --distance, --similarity and --min-size")
+    if similarity is not None:
+        distance = _as_distance(tree, similarity)
+    if distance is not None:
+        return Chosen({"cluster": corrected(tree.cut(distance=distance))})
+    if min_size is not None:
+        return Chosen({"cluster": corrected(tree.cut(min_cluster_size=min_size))})
+    if not n_clusters:
+        return Chosen({"cluster": corrected(tree.cut())}, _describe(tree.suggest_cuts(3)))
+    names = ["cluster"] if len(n_clusters) == 1 else [f"cluster_{k}" for k in n_clusters]
+    columns = map(corrected, tree.cut(list(n_clusters), criterion=criterion).T)
+    return Chosen(dict(zip(names, columns, strict=True)))
+
+
+def _as_distance(tree: Any, similarity: float) -> float:
+    """The root mean squared distance of unit vectors with this mean cosine."""
+    if not (tree.settings.is_cosine and tree.settings.has_linkage):
+        raise click.UsageError(
+            "--similarity needs a tree made with --metric cosine and a linkage: use --distance"
+        )
+    return math.sqrt(2 - 2 * similarity)
+
+
+def _describe(suggestions: list[Any]) -> str:
+    """What was taken when nothing was given, and what to try instead."""
+    first, *others = suggestions
+    if not first.stands_out:
+        return (
+            f"nothing stands out from data without clusters: took --min-size "
+            f"{first.min_cluster_size}; try a smaller one, --distance or -k"
+        )
+    tries = [
+        f"--min-size {other.min_cluster_size} ({count(other.n_clusters, 'cluster')})"
+        for other in others
+    ]
+    return (
+        f"took --min-size {first.min_cluster_size}: its clusters stand out {first.score:.1f} times "
+        f"as much as without clusters; instead try {' or '.join([*tries, '--distance, -k'])}"
+    )

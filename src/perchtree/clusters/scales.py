@@ -1,0 +1,141 @@
+"""How small clusters are, found from the data: where a tree is unlike one without clusters.
+
+For each minimum size the strength of the clusters that persist is compared with that in trees of
+points without clusters, made from a sample: every principal coordinate is permuted on its own. The
+logarithm of the quotient is a gap statistic. Lifetimes are measured on a logarithmic scale here,
+and clusters weigh by the square root of their size, so that all scales count alike.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._centres import node_centres
+from .._kernels.schema import LEAF, Tree
+from ..table import NodeTable
+from .extraction import extract, log_heights, total_strength
+
+Values = NDArray[np.float64]
+
+SAMPLE = 2048
+"""Points of each tree without clusters."""
+_NULLS = 2
+"""Such trees."""
+_DAMPING = 0.5
+_COARSEST = 1 / 16
+"""The largest minimum size, as a share of the points: there must be clusters to compare."""
+_PLATEAU = 0.15
+"""Gaps that differ by less are equal; of equals the larger minimum size counts."""
+_STANDS_OUT = 1.65
+"""So many times as strong as without clusters, or it is not said to stand out."""
+
+
+class Suggestion(NamedTuple):
+    """A way to cut a tree when the number of clusters is not known."""
+
+    n_clusters: int
+    min_cluster_size: int
+    score: float
+    """How many times as strong these clusters are as those of points without clusters."""
+
+    @property
+    def stands_out(self) -> bool:
+        """Whether there is more to see than in points without clusters."""
+        return self.score >= _STANDS_OUT
+
+
+def suggest(tree: Tree, table: NodeTable, grow: Callable[[Values], NodeTable]) -> list[Suggestion]:
+    """The most telling scales, the best first; one that does not stand out if none does.
+
+    `grow` makes a tree of rows and numbers it.
+    """
+    sizes = minimum_sizes(table.n_points)
+    gaps = np.zeros(len(sizes))
+    if len(sizes) > 1:
+        nulls = [grow(rows) for rows in structureless(tree, table, _NULLS)]
+        gaps = find_gaps(table, nulls, sizes)
+    places = telling(gaps)
+    return [
+        Suggestion(count_clusters(table, sizes[place]), sizes[place], float(np.exp(gaps[place])))
+        for place in places
+    ]
+
+
+def minimum_sizes(n_points: int) -> list[int]:
+    """2, 3, 4, 6, 8, 12, ... up to a share of the points; always 2."""
+    powers = 2 ** np.arange(1, 31)
+    sizes = np.sort(np.concatenate([powers, 3 * powers // 2]))
+    return [int(size) for size in sizes if size == 2 or size <= n_points * _COARSEST]
+
+
+def structureless(tree: Tree, table: NodeTable, n_samples: int) -> list[Values]:
+    """Samples of the points with each principal coordinate permuted on its own."""
+    rng = np.random.default_rng(0)
+    samples = []
+    for _ in range(n_samples):
+        places = rng.choice(table.n_points, min(SAMPLE, table.n_points), replace=False)
+        rows = node_centres(tree, tree.ids[table.ids[places], LEAF])
+        rows -= rows.mean(axis=0)
+        rows /= max(np.abs(rows).max(), np.finfo(np.float64).tiny)  # permuted norms can be larger
+        samples.append(rng.permuted(principal_coordinates(rows), axis=0))
+    return samples
+
+
+def principal_coordinates(rows: Values) -> Values:
+    """Centred rows in the coordinates of their principal axes, at most as many as rows."""
+    if rows.shape[1] <= rows.shape[0]:
+        coordinates: Values = rows @ np.linalg.eigh(rows.T @ rows)[1]
+    else:
+        squared, axes = np.linalg.eigh(rows @ rows.T)
+        coordinates = axes * np.sqrt(np.maximum(squared, 0.0))
+    return coordinates
+
+
+def find_gaps(table: NodeTable, nulls: list[NodeTable], sizes: list[int]) -> Values:
+    """The gap statistic of each minimum size.
+
+    Points without clusters look alike at all scales: their strength depends on the minimum size,
+    hardly on their number, unless that is a large share of them. There it is taken to stay.
+    """
+    own = strengths(table, sizes)
+    without = np.mean([strengths(null, sizes) for null in nulls], axis=0)
+    last = int(np.searchsorted(sizes, nulls[0].n_points * _COARSEST, side="right")) - 1
+    without[last + 1 :] = without[max(last, 0)]
+    tiny = np.finfo(np.float64).tiny
+    gaps: Values = np.log(np.maximum(own, tiny) / np.maximum(without, tiny))
+    return gaps
+
+
+def strengths(table: NodeTable, sizes: list[int]) -> Values:
+    """The strength of the clusters for each minimum size, per point and freed of the size."""
+    levels = log_heights(table)
+    totals = [total_strength(table, levels, size, _DAMPING) for size in sizes]
+    return np.array(totals) * np.array(sizes) ** _DAMPING / table.n_points
+
+
+def telling(gaps: Values) -> list[int]:
+    """Places of the minimum sizes to suggest, the best first.
+
+    The first is the largest one whose gap is as good as the best; then come other peaks that stand
+    out. If nothing stands out it is the largest of all, for few and large clusters.
+    """
+    if np.exp(gaps.max()) < _STANDS_OUT:
+        return [len(gaps) - 1]
+    as_good = gaps >= gaps.max() - _PLATEAU
+    best = int(np.flatnonzero(as_good)[-1])
+    padded = np.concatenate([[-np.inf], gaps, [-np.inf]])
+    peaks = np.flatnonzero((gaps > padded[:-2]) & (gaps >= padded[2:])).tolist()
+    others = [
+        peak
+        for peak in peaks
+        if np.exp(gaps[peak]) >= _STANDS_OUT
+        and not as_good[min(peak, best) : max(peak, best) + 1].all()  # another plateau
+    ]
+    return [best, *sorted(others, key=lambda place: -gaps[place])]
+
+
+def count_clusters(table: NodeTable, least: int) -> int:
+    """How many clusters there are if those that persist have at least so many points."""
+    return table.n_points - int(extract(table, least)[table.n_points :].sum())
