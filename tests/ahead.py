@@ -15,7 +15,7 @@ from perchtree import ClusterTree
 from perchtree._kernels.modes import BALANCES, MASKINGS
 from perchtree.metrics import dendrogram_purity
 
-X = np.random.default_rng(0).random((80, 2))
+X = np.random.default_rng(0).random((200, 2))
 
 BOX = [
     *({"masking": masking, "balance": balance} for masking in MASKINGS for balance in BALANCES),
@@ -27,7 +27,7 @@ BOX = [
     {"search": "scan", "masking": "exact", "balance": None},
     {"search": "scan", "masking": "exact", "balance": "ratio"},
     {"search": "scan", "max_leaves": 8},
-    {"search": "scan", "max_leaves": 70, "n_jobs": 2},  # leaves found ahead
+    {"search": "scan", "max_leaves": 150, "n_jobs": 2},  # leaves found ahead
     {"search": "beam"},
     {"search": "beam", "max_leaves": 8},
 ]  # fmt: skip
@@ -44,12 +44,13 @@ LINKAGE = [
 def build(settings):
     """Use one mode; what belongs to all of them is only compiled once."""
     tree = ClusterTree(2, **({"linkage": "box", "search": "astar"} | settings))
-    tree.insert(X[:64])
-    tree.insert(X[64:])
+    tree.insert(X[:160])
+    tree.insert(X[160:])
     tree.nearest(X[:3], k=2)
     tree.nearest(X, k=2)
     for criterion in ("cost", "diameter", "size", "scatter", "ward"):
-        tree.cut(2, criterion=criterion)
+        if tree.settings.has_linkage or tree.max_leaves is None or criterion == "cost":
+            tree.cut(2, criterion=criterion)
     tree.cut(distance=1.0)
     tree.check()
     if tree.settings.has_linkage:
