@@ -21,6 +21,7 @@ BOX = [
     *({"masking": masking, "balance": balance} for masking in MASKINGS for balance in BALANCES),
     *({"masking": masking, "balance": balance, "max_leaves": 8}
       for masking in MASKINGS if masking != "exact" for balance in BALANCES),
+    {"search": "auto"},
     {"search": "scan"},
     {"search": "scan", "balance": None},
     {"search": "scan", "masking": None},
