@@ -19,6 +19,9 @@ settings.load_profile("plain" if config.DISABLE_JIT else "compiled")
 
 
 def pytest_collection_modifyitems(items):
+    for item in items:
+        if "cli" in item.path.parts:
+            item.add_marker("outer")
     if config.DISABLE_JIT:
         skip = pytest.mark.skip(reason="needs compiled kernels")
         for item in items:

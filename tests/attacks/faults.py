@@ -77,8 +77,11 @@ def fails_at(work, error, n):
     return fault.place
 
 
-def in_thread(work, seconds=5):
-    """What a piece of work returns in a thread of its own, which must end in time."""
+def in_thread(work, seconds=60):
+    """What a piece of work returns in a thread of its own, which must not wait for ever.
+
+    (It may compile first, on a machine that is busy with other things.)
+    """
     outcome = []
 
     def run():

@@ -5,6 +5,7 @@ import mmap
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from damage import split
 from sklearn.base import clone
@@ -56,8 +57,26 @@ def test_refused_data_leaves_no_trace(call, bad, columns, error):
         getattr(fresh, call)(bad, **columns)
     assert not hasattr(fresh, "n_features_in_")
     assert not fresh.__sklearn_is_fitted__()
+
+
+@pytest.mark.parametrize(
+    ("settings", "error"),
+    [({"graft": "5"}, "graft must be a whole number"), ({"max_leaves": 2.5}, "max_leaves must be")],
+)
+def test_refused_settings_leave_no_trace_of_the_data(settings, error):
+    """After a TypeError, the model had as many features as what it had refused."""
+    model = Perch(n_clusters=3).fit(X).set_params(**settings)
+    with pytest.raises(TypeError, match=error):
+        model.fit(np.zeros((5, 7)))
+    assert model.n_features_in_ == 3
+    assert len(model.tree_) == 60
+
+
+def test_a_refused_frame_leaves_no_trace():
+    model = Perch(n_clusters=3).fit(pd.DataFrame(X, columns=["a", "b", "c"]))
     with pytest.raises(TypeError):
-        model.fit(object())
+        model.fit(pd.DataFrame({"p": [1.0, 2.0], "q": [{}, {}]}))
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
     assert model.n_features_in_ == 3
 
 

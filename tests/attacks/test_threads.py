@@ -109,9 +109,10 @@ def test_everything_at_once(settings, tmp_path):
 
 @pytest.mark.jit
 def test_a_reader_waits_for_one_part_of_an_insert(monkeypatch):
-    """Counted in kernel calls, not by a clock."""
+    """Counted in kernel calls, not by a clock; a starved reader waits for all that are left."""
     tree = ClusterTree(4)
     tree.insert(X[:1000])
+    many = np.random.default_rng(4).normal(size=(12_000, 4)).astype(np.float32)
     calls, begun = [], threading.Event()
     make = perchtree.tree.modes.insert_kernel
 
@@ -135,10 +136,10 @@ def test_a_reader_waits_for_one_part_of_an_insert(monkeypatch):
             tree.nearest(X[:1])
             waited.append(len(calls) - before)
 
-    all_at_once(lambda: [tree.insert(X) for _ in range(3)], read)
-    assert sum(calls) == 3 * len(X)
-    assert len(calls) >= 30
-    assert max(waited) <= 10  # some pass before the reader comes to the lock; a starved one: all
+    all_at_once(lambda: tree.insert(many), read)
+    assert sum(calls) == len(many)
+    assert len(calls) >= 45
+    assert max(waited) <= 10  # some pass before the reader comes to the lock
     assert max(calls) <= perchtree.tree.ROWS_AT_ONCE
 
 

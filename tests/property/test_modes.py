@@ -37,7 +37,9 @@ def assert_same_growth(X, tree, reference, step=1):
 @given(X=grids())
 @few
 def test_rules(masking, balance, X):
-    tree = ClusterTree(X.shape[1], linkage="box", masking=masking, balance=balance)
+    """By one search: which one found the leaf does not concern the rules."""
+    rules = {"masking": masking, "balance": balance}
+    tree = ClusterTree(X.shape[1], linkage="box", search="astar", **rules)
     reference = ReferenceTree(masking, balance)
     assert_same_growth(X, tree, reference, step=len(X))
 
@@ -47,9 +49,8 @@ def test_rules(masking, balance, X):
 @given(X=grids(max_points=30), max_leaves=st.sampled_from([1, 2, 3, 5, 8, 13]))
 @few
 def test_collapsing(masking, balance, X, max_leaves):
-    tree = ClusterTree(
-        X.shape[1], linkage="box", masking=masking, balance=balance, max_leaves=max_leaves
-    )
+    rules = {"masking": masking, "balance": balance, "max_leaves": max_leaves}
+    tree = ClusterTree(X.shape[1], linkage="box", search="astar", **rules)
     assert_same_growth(X, tree, ReferenceTree(masking, balance, max_leaves=max_leaves))
 
 

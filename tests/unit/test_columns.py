@@ -10,6 +10,8 @@ from perchtree import CorruptFileError
 from perchtree.files.columns import column_names, pack, unpack
 from perchtree.files.container import Reader, Section, write
 
+pytestmark = pytest.mark.outer
+
 # Each example waits for the disk, which is told to keep what is written.
 quickly = settings(
     max_examples=max(15, settings.default.max_examples // 4),

@@ -15,6 +15,8 @@ from perchtree import CorruptFileError
 from perchtree.files import container
 from perchtree.files.container import Reader, Section, write
 
+pytestmark = pytest.mark.outer
+
 FROZEN = Path(__file__).parent.parent / "files"
 # Each example waits for the disk, which is told to keep what is written.
 quickly = settings(

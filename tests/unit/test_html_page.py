@@ -12,6 +12,8 @@ import pytest
 from gapped import GappedTree
 from perchtree import ClusterTree
 
+pytestmark = pytest.mark.outer
+
 HOSTILE = [
     "x /*DATA*/ y",
     "<!--TITLE--> {{data}} {{title}} {{policy}}",

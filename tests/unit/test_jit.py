@@ -13,7 +13,20 @@ import numpy as np
 import pytest
 
 import perchtree
-from perchtree._kernels import disk_cache, jit, messages
+from perchtree import ClusterTree
+from perchtree._kernels import (
+    astar,
+    beam,
+    collapse,
+    disk_cache,
+    jit,
+    linkages,
+    messages,
+    modes,
+    rules,
+    scan,
+)
+from perchtree._kernels.insert import no_record
 
 pytestmark = pytest.mark.jit
 
@@ -90,20 +103,31 @@ def test_an_edit_is_never_missed(run, tmp_path):
     assert run(DEPTH) == "depth 1 hits 1"
 
 
+def kernels_within(dispatcher):
+    """All kernels that a kernel calls, directly or through others."""
+    found, waiting = set(), [dispatcher]
+    while waiting:
+        function = waiting.pop().py_func
+        named = (function.__globals__.get(name) for name in function.__code__.co_names)
+        new = {part for part in named if hasattr(part, "py_func")} - found
+        found |= new
+        waiting += new
+    return found
+
+
 def test_only_the_mode_in_use_is_compiled():
-    """In a process of its own, where no other test has compiled anything."""
-    code = """
-from perchtree import ClusterTree
-from perchtree._kernels import beam, collapse, rules, scan
-ClusterTree(2, linkage="box").insert([[0, 0], [1, 1], [2, 3]])
-used = [rules.published_masked, rules.improves_size]
-unused = [rules.interval_masked, rules.exactly_masked, rules.improves_ratio, beam.beam,
-          collapse.collapse, scan.scan_tile]
-print([len(f.signatures) for f in used], [len(f.signatures) for f in unused])
-"""
-    # Not from the cache, whose code brings no signatures of inner kernels.
-    result = run_python(code, cache=os.devnull)
-    assert result.stdout.strip() == "[1, 1] [0, 0, 0, 0, 0, 0]"
+    """Numba compiles what the names in a kernel are bound to, and `specialise` binds them."""
+    tree = ClusterTree(2, linkage="box", search="astar")
+    insert = modes.insert_kernel(tree._rules, astar.astar, no_record, False)
+    unused = {rules.interval_masked, rules.exactly_masked, rules.improves_ratio, beam.beam,
+              collapse.collapse, scan.scan_tile, linkages.average}  # fmt: skip
+    used = kernels_within(insert)
+    assert used >= {rules.published_masked, rules.improves_size, astar.astar}
+    assert not used & unused
+    by_linkage = modes.Rules("average", True, None, None)
+    assert linkages.average in kernels_within(
+        modes.insert_kernel(by_linkage, astar.astar, no_record, False)
+    )
 
 
 def test_a_folder_that_cannot_be_used_costs_only_speed(tmp_path):

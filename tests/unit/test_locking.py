@@ -13,6 +13,8 @@ import pytest
 from perchtree.files.locking import FileInUseError, lock_for_writing
 from perchtree.files.replacing import replacing
 
+pytestmark = pytest.mark.outer
+
 # Holds a lock until its input is closed; with "save", saves the file first.
 HOLDER = """
 import sys

@@ -7,6 +7,8 @@ import pytest
 from in_threads import await_line, join, start
 from perchtree._locks import FairLock
 
+pytestmark = pytest.mark.outer
+
 
 def test_a_thread_in_a_loop_does_not_starve_another():
     """Whoever lets go of the lock and takes it again at once comes after those who wait."""

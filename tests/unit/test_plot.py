@@ -10,6 +10,8 @@ import pytest
 from gapped import GappedTree
 from perchtree import ClusterTree
 
+pytestmark = pytest.mark.outer
+
 mpl.use("agg")
 plot = pytest.importorskip("perchtree.plot")
 

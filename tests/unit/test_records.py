@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from perchtree.collection.records import Records
 
+pytestmark = pytest.mark.outer
+
 
 def kept(*batches):
     """Records of batches (first id, columns), each checked and staged."""

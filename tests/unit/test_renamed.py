@@ -8,6 +8,8 @@ import pytest
 
 from perchtree._renamed import renamed
 
+pytestmark = pytest.mark.outer
+
 
 def draw(data, classes=None, *, branches=10):
     """Draw nothing.

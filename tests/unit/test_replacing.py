@@ -14,6 +14,8 @@ import pytest
 
 from perchtree.files.replacing import replacing
 
+pytestmark = pytest.mark.outer
+
 # A process in the middle of a save: it goes on when it is told to.
 WRITER = """
 import sys

@@ -1,7 +1,8 @@
 """Topic models that cluster online: after each batch, `labels_` are the topics of its documents.
 
-They call `partial_fit(embeddings)`, put `labels_` beside the documents of the batch, and add up
-topics by their labels from batch to batch. So labels must fit the batch, and must stay.
+BERTopic's `partial_fit` goes on with what `partial_fit` of its clusterer returns, puts `labels_` in
+a frame beside the documents of the batch, gives labels that it has not met the next free topics,
+and adds up documents by topic from batch to batch. So labels must fit the batch, and must stay.
 """
 
 from collections import Counter
@@ -16,16 +17,21 @@ THEMES = {"cats": [0, 0], "boats": [20, 0], "soup": [0, 20], "chess": [20, 20]}
 
 
 class OnlineTopics:
-    """What such a model keeps: for each topic, how many documents it has and their words."""
+    """What BERTopic keeps: for each topic, how many documents it has and their words."""
 
     def __init__(self, clusterer):
         self.clusterer = clusterer
+        self.topic_of_label = {}
         self.sizes, self.words = Counter(), {}
 
     def partial_fit(self, documents, embeddings):
-        self.clusterer.partial_fit(embeddings)
-        frame = pd.DataFrame({"Document": documents})
+        self.clusterer = self.clusterer.partial_fit(embeddings)
+        assert not hasattr(self.clusterer, "probabilities_")  # else it would be asked for them
+        frame = pd.DataFrame({"Document": documents, "Topic": None})
         frame["Topic"] = self.clusterer.labels_
+        for label in sorted(set(frame["Topic"].to_list()) - set(self.topic_of_label)):
+            self.topic_of_label[label] = len(self.topic_of_label)
+        frame["Topic"] = [self.topic_of_label[label] for label in frame["Topic"].to_list()]
         for topic, own in frame.groupby("Topic"):
             self.sizes[topic] += len(own)
             self.words.setdefault(topic, set()).update(own["Document"])
