@@ -41,6 +41,15 @@ LINKAGE = [
     if graft or search != "beam"
 ]
 
+REMOVED = [
+    {}, {"masking": "interval", "balance": "ratio"}, {"masking": "exact", "balance": None},
+    {"masking": None, "balance": None}, {"max_leaves": 8},
+    {"masking": "interval", "balance": "ratio", "max_leaves": 8},
+    *({"linkage": "average", "max_leaves": max_leaves} for max_leaves in (None, 8)),
+    {"linkage": "ward", "graft": 0}, {"linkage": "ward", "max_leaves": 8},
+]  # fmt: skip
+"""Modes in which points are removed."""
+
 
 def build(settings):
     """Use one mode; what belongs to all of them is only compiled once."""
@@ -61,10 +70,19 @@ def build(settings):
     dendrogram_purity(tree, np.arange(len(X)) % 2)
 
 
+def remove(settings):
+    tree = ClusterTree(2, **({"linkage": "box", "search": "astar"} | settings))
+    tree.insert(X[:20])
+    tree.remove([3])
+
+
 def main(family=None):
     if family is not None:
         for settings in {"box": BOX, "linkage": LINKAGE}[family]:
             build(settings)
+        for settings in REMOVED:
+            if ("linkage" in settings) == (family == "linkage"):
+                remove(settings)
         return 0
     processes = [subprocess.Popen([sys.executable, __file__, name]) for name in ("box", "linkage")]
     return max(abs(process.wait()) for process in processes)
