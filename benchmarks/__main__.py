@@ -21,7 +21,7 @@ from .common import Row, blas_gflops
 
 NAMES = [
     "startup", "published", "growth", "phases", "choice", "limit", "imagenet", "peers",
-    "measures", "same_tree", "memory", "collapsed", "streaming", "overhead", "latency",
+    "measures", "same_tree", "memory", "collapsed", "streaming", "overhead", "latency", "removal",
 ]  # fmt: skip
 RESULTS = Path(__file__).parent / "RESULTS.md"
 

@@ -78,12 +78,13 @@ print(json.dumps([min(work(X) for _ in range(2)), max(1, resident("VmHWM") - bef
 @click.command()
 @click.argument("checkout", type=click.Path(exists=True, file_okay=False))
 @click.option("--pairs", default=5, show_default=True, help="Runs of each version per job.")
-def main(checkout: str, pairs: int) -> None:
+@click.option("--only", default="", metavar="TEXT", help="Only jobs whose names contain this.")
+def main(checkout: str, pairs: int, only: str) -> None:
     """Compare this version with the one in CHECKOUT."""
     sources = [str(Path(checkout) / "src"), str(Path(__file__).parents[1] / "src")]
     table = Table("job", "earlier, s", "now, s", "time", "memory")
     all_times, all_sizes = [], []
-    for name, job in JOBS.items():
+    for name, job in ((name, job) for name, job in JOBS.items() if only in name):
         runs: list[list[tuple[float, float]]] = [[], []]
         for _ in range(pairs):
             for place, source in enumerate(sources):

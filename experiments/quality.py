@@ -17,6 +17,7 @@ from tqdm import tqdm
 
 from perchtree.metrics import dendrogram_purity, pairwise_f1
 
+from . import removal
 from .algorithms import Algorithm, Outcome, birch, bisecting, hac, perch
 from .data import in_order, load
 from .modes import table
@@ -266,9 +267,17 @@ def page() -> Iterator[str]:
         "of a kind.\n"
     )
     yield from by_order(results)
+    yield "## After removals\n"
+    yield (
+        "All rows are inserted, some removed; or rows pass through a window of a third of them. "
+        "Purity of what is left, beside that of a fresh tree of the same rows, as means of the "
+        "same orders ([removal.md](removal.md)).\n"
+    )
+    yield from removal.section(CHOSEN_ON + CHECKED_ON)
 
 
 if __name__ == "__main__":
     run_missing()
+    removal.run_missing(CHOSEN_ON + CHECKED_ON, ROWS, SEEDS)
     PAGE.write_text("\n".join(page()).rstrip() + "\n")
     print(f"wrote {PAGE}")
