@@ -7,7 +7,7 @@ import numpy as np
 
 from perchtree import ClusterTree
 from perchtree._kernels.schema import CHANGES, NEXT_ID, NONE
-from perchtree.collection import collection
+from perchtree.collection import changing
 
 
 def skip_ids(tree, n_ids):
@@ -41,7 +41,7 @@ def late_ids(first_id):
         skip_ids(tree, first_id)
         return tree
 
-    with mock.patch.object(collection, "ClusterTree", begin):
+    with mock.patch.object(changing, "ClusterTree", begin):
         yield
 
 

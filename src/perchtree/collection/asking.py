@@ -1,0 +1,114 @@
+"""What a collection of records can be asked."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._locks import Locks
+from ..encode.interface import Encoder, encode_texts, plain_texts
+from ..settings import Settings
+from ..tree import ClusterTree
+from .corrections import Corrections
+from .records import Records
+
+
+class Asking:
+    """Records, what was said about pairs of them, and the tree they are in once there is one."""
+
+    settings: Settings
+    encoder: Encoder | None
+    """What makes vectors of texts; it stays as it is once there are records."""
+    records: Records
+    pairs: Corrections
+    """What was said about pairs of records, by their ids."""
+    _tree: ClusterTree | None
+    _locks: Locks
+
+    @property
+    def tree(self) -> ClusterTree:
+        if self._tree is None:
+            raise ValueError("the collection is empty: add records first")
+        return self._tree
+
+    def __len__(self) -> int:
+        return 0 if self._tree is None else self._tree.n_points
+
+    @property
+    def next_id(self) -> int:
+        """The id that the next record will get: so many were ever added."""
+        return 0 if self._tree is None else self._tree.next_id
+
+    @property
+    def ids(self) -> NDArray[np.int64]:
+        """The tree's ids of all records, in ascending order."""
+        return np.empty(0, np.int64) if self._tree is None else self._tree.ids
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether records have keys of their own; otherwise ids are their keys."""
+        return "keys" in self.records
+
+    @property
+    def keys(self) -> NDArray[Any]:
+        """The keys of all records, in the order of `ids`."""
+        return self.records.keys(self.ids)
+
+    @property
+    def texts(self) -> list[Any] | None:
+        """The texts of all records, None where one has none; None if no record has any."""
+        return self.records.column("texts", self.ids)
+
+    @property
+    def classes(self) -> list[Any] | None:
+        """The true classes of all records, None where unknown; None if no record has any."""
+        return self.records.column("classes", self.ids)
+
+    def ids_of(self, keys: Any) -> NDArray[np.int64]:
+        """The ids of records, given their keys; ValueError names the first that is unknown."""
+        ids = self.records.find(keys)
+        missing = np.ones(len(ids), bool) if self._tree is None else ~self._tree.holds(ids)
+        if missing.any():
+            raise ValueError(
+                f"there is no point with the key {list(keys)[int(missing.argmax())]!r:.100}"
+            )
+        return ids
+
+    def nearest(
+        self, X: ArrayLike | None = None, k: int = 1, *, texts: Any = None
+    ) -> tuple[NDArray[Any], NDArray[np.float32]]:
+        """Find the k nearest records of each row, by their keys; see `ClusterTree.nearest`.
+
+        Where there is an encoder, give `texts` instead of X.
+
+        Returns
+        -------
+        keys : array of shape (n_rows, k)
+        distances : float32 array of shape (n_rows, k)
+        """
+        if (X is None) == (texts is None) or (X is not None and self.encoder is not None):
+            raise ValueError(f"give {'X' if self.encoder is None else 'texts'}, and nothing else")
+        ids, distances = self.tree.nearest(self.encode(texts) if X is None else X, k)
+        return self.records.keys(ids), distances
+
+    @property
+    def n_jobs(self) -> int | None:
+        """Threads for searching; the one setting that can be changed."""
+        return self.settings.n_jobs
+
+    @n_jobs.setter
+    def n_jobs(self, n_jobs: int | None) -> None:
+        if n_jobs == self.settings.n_jobs:
+            return
+        self.settings = self.settings.changed(n_jobs=n_jobs)
+        if self._tree is not None:
+            self._tree.n_jobs = n_jobs
+
+    def encode(self, texts: Any) -> NDArray[Any]:
+        """The vectors of texts, by the collection's encoder."""
+        if self.encoder is None:
+            raise ValueError(
+                "the collection has no encoder: give vectors, or make it by "
+                "Collection(encoder='words')"
+            )
+        return encode_texts(self.encoder, plain_texts(texts))

@@ -1,0 +1,297 @@
+"""Records come, go and change."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._arguments import as_choice
+from .._kernels.schema import NONE
+from .._progress import progress
+from .._validate import as_rows
+from ..encode.interface import Encoder, Learner, encode_texts, name_of, plain_texts
+from ..removing import refuse_missing, usable
+from ..tree import ClusterTree
+from .asking import Asking
+from .records import as_columns
+
+
+class Changing(Asking):
+    """Records that can be added, removed and replaced, by one thread at a time."""
+
+    # Adding
+
+    def add(
+        self,
+        X: ArrayLike | None = None,
+        *,
+        keys: Any = None,
+        texts: Any = None,
+        classes: Any = None,
+        verbose: bool = False,
+    ) -> NDArray[np.int64]:
+        """Add records, in order. Everything is checked before anything changes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            Not if there is an encoder: it makes vectors of the texts. An encoder that weights by
+            rarity learns from the first records, unless it has `learned` before.
+        keys : sequence of n_rows, optional
+            Your own ids: strings or whole numbers, each once; either always or never.
+        texts, classes : sequences of n_rows, optional
+            What each record is, and its true class if that is known.
+        verbose : bool
+            Show a progress bar.
+
+        Returns
+        -------
+        ids : int64 array of shape (n_rows,)
+            The tree's ids of the new points.
+
+        Raises
+        ------
+        ValueError
+            If anything is wrong with the records. Nothing has changed then.
+        KeyboardInterrupt, MemoryError
+            The first records are in then, and the collection is whole; the message says how many.
+        """
+        with self._locks.writing:
+            tree, before = self._tree, self.encoder
+            vectors, encoder = self._vectors(X, texts)
+            n_features = None if tree is None else tree.n_features
+            rows = as_rows(vectors, n_features, cosine=self.settings.is_cosine)
+            if tree is None:
+                tree = ClusterTree(rows.shape[1], **self.settings.as_dict())
+                tree.use_locks(self._locks)
+            try:
+                self.encoder = encoder
+                return self._insert(tree, rows, verbose, keys=keys, texts=texts, classes=classes)
+            except BaseException:
+                if self._tree is None:  # nothing is in that it could have learned from
+                    self.encoder = before
+                raise
+
+    def _vectors(self, X: ArrayLike | None, texts: Any) -> tuple[Any, Encoder | None]:
+        """Vectors of new records, and the encoder to keep: it may have learned from them."""
+        encoder = self.encoder
+        if encoder is None:
+            if X is None:
+                raise ValueError(
+                    "records need vectors: give X, one row per record, or let texts be encoded: "
+                    "Collection(encoder='words')"
+                )
+            return X, None
+        if X is not None or texts is None:
+            raise ValueError(
+                f"vectors of this collection are made by its encoder, {name_of(encoder)}: give "
+                "texts, and no X"
+            )
+        plain = plain_texts(texts)
+        if self._tree is None and isinstance(encoder, Learner) and encoder.n_texts == 0:
+            encoder = encoder.learned(plain)
+        return encode_texts(encoder, plain), encoder
+
+    def _insert(
+        self, tree: ClusterTree, rows: NDArray[Any], verbose: bool, **given: Any
+    ) -> NDArray[np.int64]:
+        """Insert checked rows, if their columns can be used; no other thread changes the tree."""
+        self._tidy(tree)
+        columns = self.records.checked(tree.n_points, len(rows), **given)
+        with self._staged(tree, len(rows), columns):
+            return tree.insert_checked(rows, verbose=verbose)
+
+    @contextlib.contextmanager
+    def _staged(
+        self, tree: ClusterTree, n_rows: int, columns: dict[str, list[Any]]
+    ) -> Iterator[None]:
+        """Keep checked columns of rows that are inserted meanwhile; of those that get in."""
+        try:
+            self.records.stage(tree.next_id, n_rows, columns)
+            self._tree = tree  # readers see what is in, while the rest follows
+            yield
+        except BaseException:
+            if tree.next_id == 0:
+                self._tree = None
+            self.records.drop_from(tree.next_id)
+            raise
+
+    def _tidy(self, tree: ClusterTree) -> None:
+        """Forget what belongs to no point, if an interruption has kept us from it."""
+        self.records.drop_from(tree.next_id)
+        if self.records.n_keys > tree.n_points:
+            self.records.forget(np.setdiff1d(np.arange(tree.next_id), tree.ids).tolist())
+
+    # Removing and replacing
+
+    def remove(self, keys: Any, *, missing: str = "error", verbose: bool = False) -> NDArray[Any]:
+        """Remove records, in the order given, with all that is known of them.
+
+        Nothing of their keys, texts, classes and vectors is in a file or a pickle that is made
+        afterwards, with one exception: a leaf that `max_leaves` has collapsed keeps its box, and a
+        border of that may be a coordinate of a removed vector. A removed key can be added again.
+
+        Parameters
+        ----------
+        keys : sequence
+            Keys; ids, if the records have no keys.
+        missing : {"error", "ok"}
+            What to do about keys that no record has (any more), or that are given twice: refuse
+            them all, or pass over them.
+        verbose : bool
+            Show a progress bar.
+
+        Returns
+        -------
+        keys : array
+            Those that were removed.
+
+        Raises
+        ------
+        ValueError
+            If a record is missing: the message names the first few. Nothing has changed then.
+        KeyboardInterrupt
+            The first records are removed then, and the collection is whole.
+
+        Examples
+        --------
+        >>> people = Collection()
+        >>> _ = people.add([[0.0], [1.0], [9.0]], keys=["ann", "anne", "bob"])
+        >>> people.remove(["anne"])
+        array(['anne'], dtype=object)
+        >>> people.keys
+        array(['ann', 'bob'], dtype=object)
+        """
+        with self._locks.writing:
+            ids = self.records.find(keys)
+            known = np.zeros(len(ids), bool) if self._tree is None else self._tree.holds(ids)
+            ids = ids[usable(ids, known, missing, "key", keys)]
+            removed = self.records.keys(ids)
+            if len(ids):
+                self._take_out(ids, verbose=verbose)
+            return removed
+
+    def _take_out(self, ids: NDArray[np.int64], *, verbose: bool = False) -> None:
+        """Remove points and what is known of them; if it is interrupted, those that are gone."""
+        tree = self.tree
+        try:
+            tree.remove(ids, verbose=verbose)
+        finally:
+            gone = ids[~tree.holds(ids)].tolist()
+            self.records.forget(gone)
+            self.pairs.drop(gone)
+            if tree.n_points == 0:
+                self.records.drop_from(0)
+
+    def update(
+        self,
+        keys: Any,
+        X: ArrayLike | None = None,
+        *,
+        texts: Any = None,
+        classes: Any = None,
+        missing: str = "error",
+        verbose: bool = False,
+    ) -> None:
+        """Replace the vectors, texts or classes of records under their keys, one after the other.
+
+        What is not given stays as it was; if the collection has an encoder, it makes vectors of
+        new texts. A record with a new vector is a new point of the tree: it
+        gets a new id, and comes last in the order of `ids`. Any split into calls gives the same.
+
+        Parameters
+        ----------
+        keys : sequence of n_rows
+        X : array-like of shape (n_rows, n_features), optional
+        texts, classes : sequences of n_rows, optional
+        missing : {"error", "add"}
+            What to do about keys that no record has: refuse them all, or add these records.
+        verbose : bool
+            Show a progress bar.
+
+        Raises
+        ------
+        ValueError
+            If anything is wrong. Nothing has changed then.
+        KeyboardInterrupt, MemoryError
+            The first records are updated then, the others as they were; the message says how many.
+
+        Examples
+        --------
+        >>> people = Collection()
+        >>> _ = people.add([[0.0], [1.0], [9.0]], keys=["ann", "anne", "bob"])
+        >>> people.update(["ann"], [[8.0]])
+        >>> people.nearest([[8.5]], k=2)[0]
+        array([['ann', 'bob']], dtype=object)
+        """
+        as_choice("missing", missing, ("error", "add"))
+        with self._locks.writing:
+            if len(self) == 0 and missing == "add":
+                self.add(X, keys=keys, texts=texts, classes=classes, verbose=verbose)
+                return
+            ids = self.records.find(keys)
+            if missing == "error":
+                refuse_missing(self.tree.holds(ids), "key", keys)
+            columns = as_columns(len(ids), texts=texts, classes=classes)
+            if self.encoder is not None and not (X is None and texts is None):
+                X, _ = self._vectors(X, texts)
+            if X is None:
+                if (ids == NONE).any():
+                    raise ValueError("new records need vectors: give X, one row per record")
+                self.records.revise(ids.tolist(), columns)
+                return
+            rows = as_rows(X, self.tree.n_features, cosine=self.settings.is_cosine)
+            columns |= self.records.checked_again(keys, len(rows))
+            self._replace(rows, columns, verbose=verbose)
+
+    def _replace(
+        self,
+        rows: NDArray[Any],
+        columns: dict[str, list[Any]],
+        *,
+        verbose: bool = False,
+        normalised: bool = False,
+    ) -> None:
+        """Insert checked rows, each in place of the record with its key if there is one.
+
+        Rows with new keys are inserted together, which makes no difference to the tree.
+        """
+        tree, first = self.tree, self.next_id
+        self._tidy(tree)
+        try:
+            with progress(len(rows), verbose) as bar:
+                for part in list(self.records.runs(columns.get("keys"), len(rows))):
+                    own = {name: values[part] for name, values in columns.items()}
+                    self._replace_run(rows[part], own, normalised=normalised)
+                    bar.update(part.stop - part.start)
+        except (KeyboardInterrupt, MemoryError) as error:
+            raise type(error)(
+                f"{tree.next_id - first:,} of {len(rows):,} records are in, and the collection is "
+                "whole: go on with the rest"
+            ) from None
+
+    def _replace_run(
+        self, rows: NDArray[Any], columns: dict[str, list[Any]], *, normalised: bool
+    ) -> None:
+        """Replace one record, or insert several that are new.
+
+        The new point goes in before the old one goes out, with readers kept away: a record is never
+        missing, wherever this is interrupted, and nobody meets it twice.
+        """
+        tree = self.tree
+        old = self.records.find(columns.get("keys", [NONE])[:1])
+        if old[0] == NONE:
+            with self._staged(tree, len(rows), columns):
+                tree.insert_checked(rows, normalised=normalised)
+            return
+        with tree.lock():
+            next_id, whole = tree.next_id, self.records.row(old) | columns
+            try:
+                with self._staged(tree, 1, whole):
+                    tree.insert_checked(rows, normalised=normalised)
+            finally:
+                if tree.next_id > next_id:
+                    self.pairs.moved(int(old[0]), next_id)
+                    self._take_out(old)

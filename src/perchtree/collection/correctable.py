@@ -1,0 +1,106 @@
+"""Saying which records belong together, and which do not."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..clusters.correcting import Corrected, correct
+from ..inert import inert_line
+from .asking import Asking
+from .corrections import APART, TOGETHER, Correction
+
+_NAME_LENGTH = 60
+"""Characters of a key in a chain of several."""
+
+
+class Correctable(Asking):
+    """Records about whose pairs something can be said."""
+
+    def together(self, a: Any, b: Any) -> None:
+        """Say that two records, given by their keys, belong together: they share a cluster.
+
+        Corrections are applied after any flat clustering: by `corrected`, `Perch` and `perch`.
+        The tree, and `ClusterTree.cut`, stay what the data says. A record that is removed takes
+        its corrections with it.
+
+        Raises
+        ------
+        ValueError
+            If it contradicts what was said before. The message shows the chain; nothing changes.
+
+        Examples
+        --------
+        >>> from perchtree import Collection
+        >>> people = Collection()
+        >>> _ = people.add([[0], [1], [8], [9]], keys=["ann", "anna", "bob", "rob"])
+        >>> people.together("bob", "rob")
+        >>> people.apart("ann", "anna")
+        >>> people.corrected(people.tree.cut(2))
+        Corrected(labels=array([0, 1, 2, 2]), n_before=2, n_after=3)
+        >>> people.corrections
+        [Correction(kind='apart', a='ann', b='anna'), Correction(kind='together', a='bob', b='rob')]
+        """
+        self._say(TOGETHER, a, b)
+
+    def apart(self, a: Any, b: Any) -> None:
+        """Say that two records, given by their keys, do not belong together.
+
+        They never share a cluster, and neither do records that are together with them: see
+        `together`.
+        """
+        self._say(APART, a, b)
+
+    def take_back(self, a: Any, b: Any) -> None:
+        """Take back what was said about two records; ValueError if nothing was."""
+        with self.tree.lock():
+            one, other = self.ids_of([a, b]).tolist()
+            self.pairs.take_back(one, other, self._name)
+
+    def _say(self, kind: str, a: Any, b: Any) -> None:
+        with self.tree.lock():
+            one, other = self.ids_of([a, b]).tolist()
+            self.pairs.say(kind, one, other, self._name)
+
+    def _name(self, point_id: int) -> str:
+        """The key of a record, for messages."""
+        return inert_line(self.records.keys(np.array([point_id]))[0], _NAME_LENGTH)
+
+    @property
+    def corrections(self) -> list[Correction]:
+        """All that was said about pairs of records, by their keys."""
+        with self._locks.reading:
+            said = list(self.pairs)
+            a, b = (self.records.keys(np.array(ids, np.int64)).tolist()
+                    for ids in ([c.a for c in said], [c.b for c in said]))  # fmt: skip
+        return [Correction(c.kind, *keys) for c, *keys in zip(said, a, b, strict=True)]
+
+    def corrected(self, labels: ArrayLike) -> Corrected:
+        """Apply corrections to a flat clustering of all records.
+
+        Whole clusters are joined, and clusters that hold records that are apart are split along
+        the tree, where that cuts the fewest branches. So the number of clusters may change.
+
+        Parameters
+        ----------
+        labels : array-like of whole numbers
+            The cluster of each record, in the order of `ids`, as `tree.cut` returns them.
+
+        Returns
+        -------
+        Corrected
+            New `labels`, 0, 1, 2, ... in the order of the smallest ids; and the number of
+            clusters before and after, `n_before` and `n_after`.
+        """
+        given = np.asarray(labels)
+        tree = self.tree
+        with tree.reading():
+            if given.shape != (tree.n_points,) or given.dtype.kind not in "iu":
+                raise ValueError(
+                    f"expected {tree.n_points} whole numbers, the cluster of each record, got an "
+                    f"array of {given.dtype} of the shape {given.shape}"
+                )
+            if tree.n_points == 0:
+                return Corrected(given.astype(np.int64), 0, 0)
+            pairs = self.pairs.pairs(TOGETHER), self.pairs.pairs(APART)
+            return correct(tree.table, given, *pairs)
