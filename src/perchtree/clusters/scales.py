@@ -77,6 +77,7 @@ def structureless(tree: Tree, table: NodeTable, n_samples: int) -> list[Values]:
     for _ in range(n_samples):
         places = rng.choice(table.n_points, min(SAMPLE, table.n_points), replace=False)
         rows = node_centres(tree, tree.ids[table.ids[places], LEAF])
+        rows = np.nan_to_num(rows, posinf=0, neginf=0)  # mapped files can be damaged
         rows -= rows.mean(axis=0)
         rows /= max(np.abs(rows).max(), np.finfo(np.float64).tiny)  # permuted norms can be larger
         samples.append(rng.permuted(principal_coordinates(rows), axis=0))
@@ -105,7 +106,7 @@ def find_gaps(table: NodeTable, nulls: list[NodeTable], sizes: list[int]) -> Val
     without[last + 1 :] = without[max(last, 0)]
     tiny = np.finfo(np.float64).tiny
     gaps: Values = np.log(np.maximum(own, tiny) / np.maximum(without, tiny))
-    return gaps
+    return np.nan_to_num(gaps)
 
 
 def strengths(table: NodeTable, sizes: list[int]) -> Values:
