@@ -135,10 +135,10 @@ def page(results: dict[str, list[Run]], rows: int, orders: int) -> Iterator[str]
         f"{orders} random orders. Pairwise F1.\n"
     )
     yield (
-        f"The rules were meant to be chosen on {', '.join(CHOOSING)}, and the other data sets, marked "
-        "with *, to check them. It is not a clean split: results on all nine were in view when the "
-        "weights of sizes, the plateau, the threshold for standing out and the constants of "
-        "`Cuts.pick` were set. Figures on data never looked at may be lower.\n"
+        f"The rules were meant to be chosen on {', '.join(CHOOSING)}, and the other data sets, "
+        "marked with *, to check them. It is not a clean split: results on all nine were in "
+        "view when the weights of sizes, the plateau, the threshold for standing out and the "
+        "constants of `Cuts.pick` were set. Figures on data never looked at may be lower.\n"
     )
     stars = {name: titles[name] + ("" if name in CHOOSING else " *") for name in names}
     yield from _without_k(of, names, stars)
