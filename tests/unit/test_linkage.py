@@ -121,7 +121,7 @@ def test_refine_can_be_interrupted(digits):
         raise KeyboardInterrupt
 
     with (
-        mock.patch("perchtree.tree._progress") as bar,
+        mock.patch("perchtree.tree.progress") as bar,
         mock.patch("perchtree.refining._LEAVES_AT_ONCE", 50),
     ):
         bar.return_value.__enter__.return_value.update = update

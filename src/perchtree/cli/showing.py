@@ -150,6 +150,6 @@ def check(tree: str) -> None:
     """Verify TREE in full: every bit of the file, every invariant of the tree."""
     from .opening import open_collection
 
-    n_points = len(open_collection(tree))
+    n_points = len(open_collection(tree, may_be_empty=True))
     whole = f"{tree} is whole: {count(n_points, 'point')}, every invariant holds"
     click.echo(inert_line(whole))
