@@ -25,7 +25,7 @@ demo: $(READY) ## cluster a bundled data set online and show how it went
 test: lint test-plain test-outer test-compiled ## linting, types, layers and all quick tests
 
 test-all: lint test-plain test-outer ## the same, with the tests that take minutes
-	$(BIN)/pytest -m "not outer or slow"
+	PERCHTREE_EXAMPLES=1000 $(BIN)/pytest -m "not outer or slow"
 
 lint: $(READY)
 	$(BIN)/ruff check .
