@@ -157,6 +157,7 @@ class Changing(Asking):
 
         Examples
         --------
+        >>> from perchtree import Collection
         >>> people = Collection()
         >>> _ = people.add([[0.0], [1.0], [9.0]], keys=["ann", "anne", "bob"])
         >>> people.remove(["anne"])
@@ -220,6 +221,7 @@ class Changing(Asking):
 
         Examples
         --------
+        >>> from perchtree import Collection
         >>> people = Collection()
         >>> _ = people.add([[0.0], [1.0], [9.0]], keys=["ann", "anne", "bob"])
         >>> people.update(["ann"], [[8.0]])
