@@ -225,7 +225,7 @@ class Changing(Asking):
         >>> people = Collection()
         >>> _ = people.add([[0.0], [1.0], [9.0]], keys=["ann", "anne", "bob"])
         >>> people.update(["ann"], [[8.0]])
-        >>> people.nearest([[8.5]], k=2)[0]
+        >>> people.nearest([[8.1]], k=2)[0]
         array([['ann', 'bob']], dtype=object)
         """
         as_choice("missing", missing, ("error", "add"))
