@@ -271,7 +271,8 @@ def page() -> Iterator[str]:
     yield (
         "All rows are inserted, some removed; or rows pass through a window of a third of them. "
         "Purity of what is left, beside that of a fresh tree of the same rows, as means of the "
-        "same orders ([removal.md](removal.md)).\n"
+        "same orders; in brackets the share after one pass of `refine()` "
+        "([removal.md](removal.md)).\n"
     )
     yield from removal.section(CHOSEN_ON + CHECKED_ON)
 

@@ -79,6 +79,9 @@ def run_missing(names: list[str], rows: dict[str, int], seeds: int) -> None:
                 "fresh": dendrogram_purity(fresh, y[tree.ids]),
                 "depth": tree.depth.max, "fresh_depth": fresh.depth.max,
             }  # fmt: skip
+            if tree.settings.has_linkage:
+                tree.refine()
+                result["refined"] = dendrogram_purity(tree, y[tree.ids])
             with RESULTS.open("a") as file:
                 file.write(json.dumps(result) + "\n")
 
@@ -108,7 +111,9 @@ def section(names: list[str]) -> Iterator[str]:
                     continue
                 purity, fresh = (float(np.mean([r[w] for r in runs])) for w in ("purity", "fresh"))
                 shares[mode, name, way] = purity / fresh
-                cells.append(f"{purity:.3f} / {fresh:.3f} = {purity / fresh:.1%}")
+                refined = [r["refined"] / fresh for r in runs if "refined" in r]
+                after = f" ({np.mean(refined):.1%})" if refined else ""
+                cells.append(f"{purity:.3f} / {fresh:.3f} = {purity / fresh:.1%}{after}")
             rows.append([name, *cells])
         yield f"**{mode}**\n"
         yield from table(["data", *WAYS], rows)
