@@ -27,7 +27,7 @@ WAYS = ["a random half", "half of the classes", "the first half", "a sliding win
 Labels = NDArray[np.int64]
 
 
-def survivors(way: str, y: Labels, rng: np.random.Generator) -> Labels:
+def removed_ids(way: str, y: Labels, rng: np.random.Generator) -> Labels:
     """The ids to be removed, in the order in which they are."""
     n_points = len(y)
     if way == "the first half":
@@ -44,7 +44,7 @@ def shrunk(way: str, X: Any, y: Labels, settings: dict[str, Any], whole: Cluster
     """A tree of all points from which some were removed; or one through which they have passed."""
     if way != "a sliding window":
         tree = whole.copy()
-        tree.remove(survivors(way, y, rng))
+        tree.remove(removed_ids(way, y, rng))
         return tree
     width = len(X) // 3
     step = max(1, width // 20)
@@ -99,6 +99,8 @@ def read_results() -> list[dict[str, Any]]:
 def section(names: list[str]) -> Iterator[str]:
     """The part of the page: purity as a share of a fresh tree's."""
     results = read_results()
+    n_orders = len({result["seed"] for result in results})
+    yield f"So far {n_orders} of the orders were run.\n"
     shares = {}
     for mode in MODES:
         rows = []
