@@ -10,7 +10,7 @@ from reference import Node, ReferenceTree, Vector, box_max, box_min
 
 CLOSER, WORTH_A_GRAFT = 1 - 1e-5, 0.9799
 PATIENCE, MOST_GRAFTS = 3, 8
-EXPANDED = 24
+EXPANDED = 16
 
 
 def weight(n: int, m: int) -> float:

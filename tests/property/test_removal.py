@@ -43,7 +43,7 @@ MODES = {
         3, {"max_leaves": 6}, lambda: LinkageTree("average", beam_width=3, max_leaves=6)
     ),
 }
-FEW = 24
+FEW = 16
 """Points at most: with more, a removal would not look at all of the tree for grafts."""
 
 few = settings(

@@ -14,7 +14,7 @@ from .walk import is_leaf, sibling_of
 CLIMBED = 64
 """Levels climbed at most."""
 
-EXPANDED = 24
+EXPANDED = 16
 """Nodes looked into at most."""
 
 
