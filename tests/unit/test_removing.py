@@ -6,6 +6,7 @@ import threading
 from unittest import mock
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from perchtree import ClusterTree, Collection, Perch
@@ -86,7 +87,7 @@ def test_splits_and_restarts_do_not_matter(settings, tmp_path):
     assert whole.heights.tolist() == parts.heights.tolist()
 
 
-def test_a_million_copies_less_one():
+def test_one_of_many_copies():
     """Constant time apart from the counts above: the list of ids is not walked through."""
     tree = ClusterTree(1)
     tree.insert(np.zeros((5000, 1)))
@@ -200,6 +201,26 @@ def test_remove_by_key():
     assert collection.texts[-1] == "again"
 
 
+def test_keys_of_any_kind_of_sequence():
+    """Errors name the keys as they are, wherever they come from."""
+    collection = made()
+    index = [7, 9]
+    for keys in (
+        pd.Series(["key-3", "x"], index=index),
+        np.array(["key-3", "x"]),
+        np.array(["key-3", "x"], object),
+        {"key-3": 0, "x": 1}.keys(),
+    ):
+        for use in (
+            collection.remove,
+            collection.ids_of,
+            lambda keys: collection.update(keys, texts=["a", "b"]),
+        ):
+            with pytest.raises(ValueError, match="there is no point with the key 'x'"):
+                use(keys)
+    assert collection.remove(pd.Series(["key-3", "key-4"], index=index)).tolist() == KEYS[3:5]
+
+
 def test_remove_by_id_where_there_are_no_keys():
     collection = Collection()
     collection.add(X)
@@ -253,8 +274,7 @@ def test_erased_means_erased(tmp_path, settings):
         assert not [trace for trace in traces if trace in written]
 
 
-@pytest.mark.parametrize("order", ["insert", "remove"])
-def test_an_interrupted_removal_leaves_whole_records(order):
+def test_an_interrupted_removal_leaves_whole_records():
     collection = made()
     remove = ClusterTree.remove
 

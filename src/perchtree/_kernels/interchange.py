@@ -165,7 +165,8 @@ def heal_linkage(tree: Tree, upkeep: Upkeep, moved_up: int, orphan: int) -> None
 
 
 def heal_and_graft(tree: Tree, upkeep: Upkeep, moved_up: int, orphan: int) -> None:
-    """The same, then look for grafts to leaves near the one that has lost its neighbour."""
+    """After a removal: interchange, then look for grafts to leaves near the orphan, the leaf that
+    has lost its neighbour."""
     heal_linkage(tree, upkeep, moved_up, orphan)
     leaves = upkeep.nearby.leaves
     find_nearby(tree, upkeep.nearby, orphan)

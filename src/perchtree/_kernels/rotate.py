@@ -55,7 +55,8 @@ def repair_boxes(tree: Tree, upkeep: Upkeep, found: Found, new_leaf: int) -> Non
 
 
 def heal_boxes(tree: Tree, upkeep: Upkeep, moved_up: int, orphan: int) -> None:
-    """The same rotations after a removal, from the node that has taken its parent's place."""
+    """After a removal: both kinds of rotations, from the node that has taken its parent's place
+    upwards. (The paper does not remove points.)"""
     repair_masking(tree, upkeep, moved_up)
     repair_balance(tree, upkeep, moved_up)
 

@@ -10,7 +10,7 @@ from ..encode.interface import Encoder, encode_texts, plain_texts
 from ..settings import Settings
 from ..tree import ClusterTree
 from .corrections import Corrections
-from .records import Records
+from .records import Records, as_column
 
 
 class Asking:
@@ -66,12 +66,11 @@ class Asking:
 
     def ids_of(self, keys: Any) -> NDArray[np.int64]:
         """The ids of records, given their keys; ValueError names the first that is unknown."""
+        keys = as_column("keys", keys)
         ids = self.records.find(keys)
         missing = np.ones(len(ids), bool) if self._tree is None else ~self._tree.holds(ids)
         if missing.any():
-            raise ValueError(
-                f"there is no point with the key {list(keys)[int(missing.argmax())]!r:.100}"
-            )
+            raise ValueError(f"there is no point with the key {keys[int(missing.argmax())]!r:.100}")
         return ids
 
     def nearest(

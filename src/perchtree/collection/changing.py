@@ -15,7 +15,7 @@ from ..encode.interface import Encoder, Learner, encode_texts, name_of, plain_te
 from ..removing import refuse_missing, usable
 from ..tree import ClusterTree
 from .asking import Asking
-from .records import as_columns
+from .records import as_column, as_columns
 
 
 class Changing(Asking):
@@ -166,6 +166,7 @@ class Changing(Asking):
         array(['ann', 'bob'], dtype=object)
         """
         with self._locks.writing:
+            keys = as_column("keys", keys)
             ids = self.records.find(keys)
             known = np.zeros(len(ids), bool) if self._tree is None else self._tree.holds(ids)
             ids = ids[usable(ids, known, missing, "key", keys)]
@@ -233,6 +234,7 @@ class Changing(Asking):
             if len(self) == 0 and missing == "add":
                 self.add(X, keys=keys, texts=texts, classes=classes, verbose=verbose)
                 return
+            keys = as_column("keys", keys)
             ids = self.records.find(keys)
             if missing == "error":
                 refuse_missing(self.tree.holds(ids), "key", keys)

@@ -183,7 +183,7 @@ class Records:
 
         Without keys, ids are the keys: any whole number is its own id, whether or not it exists.
         """
-        wanted = _as_column("keys", keys)
+        wanted = as_column("keys", keys)
         if "keys" in self:
             known = self._ids_by_key()
             return np.array([_found(key, known) for key in wanted], np.int64)
@@ -221,13 +221,13 @@ def _is_text(key: str) -> bool:
 def as_columns(n_rows: int, **given: Any) -> dict[str, list[Any]]:
     """The columns that are given, for so many rows, as lists."""
     return {
-        name: _as_column(name, values, n_rows)
+        name: as_column(name, values, n_rows)
         for name, values in given.items()
         if values is not None
     }
 
 
-def _as_column(name: str, values: Any, n_rows: int | None = None) -> list[Any]:
+def as_column(name: str, values: Any, n_rows: int | None = None) -> list[Any]:
     """A column as a list of plain Python objects."""
     dimensions = getattr(values, "ndim", 1)
     if isinstance(values, str | bytes) or not hasattr(values, "__len__") or dimensions != 1:
