@@ -130,6 +130,18 @@ def test_a_stream_that_never_began(folder):
     assert b"standard input: it is closed" in process.stderr
 
 
+def test_the_exit_code_is_ours_wherever_the_interrupt_came(folder):
+    """Python kills itself if an interrupt has left exec() of a string, even one that was caught."""
+    Path("interrupted.py").write_text(
+        "import sys\nfrom perchtree.cli.running import Command\n"
+        "def work():\n"
+        "    try: exec('raise KeyboardInterrupt')\n"
+        "    except KeyboardInterrupt: sys.exit(0)\n"
+        "Command('work', callback=work)()\n"
+    )
+    assert subprocess.run([sys.executable, "-m", "interrupted"]).returncode == 0
+
+
 def test_csv_streams_and_what_follows_them(folder, X):
     text = "a,b,c\n" + "".join(",".join(map(str, row)) + "\n" for row in X.tolist())
     process = start("fit", "-", "-o", "t.perch")

@@ -64,6 +64,9 @@ class Command(click.Command):
             ctx.exit(1)
         finally:
             warnings.showwarning = shown
+            # `python -m` kills itself at its end, whatever the exit code, if ever an interrupt has
+            # left exec() of a string (imports do that); the next exec() makes it forget.
+            exec("")
 
 
 def _remember_debug(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
