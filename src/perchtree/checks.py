@@ -32,6 +32,7 @@ from ._kernels.schema import (
     ROOT,
     SCATTER,
     SIZE,
+    Counts,
     Queue,
     Tree,
 )
@@ -140,7 +141,9 @@ def _live_nodes(tree: Tree) -> NDArray[np.int64]:
     return np.concatenate(live)
 
 
-def check_collapsed(tree: Tree, queue: Queue, key: Callable[[Tree, int], int]) -> None:
+def check_collapsed(
+    tree: Tree, queue: Queue, find_keys: Callable[[Tree, Counts, Counts], None]
+) -> None:
     """Not more leaves than allowed, and every collapsible node is queued under its key."""
     root = np.array([tree.state[ROOT]])
     within = tree.state[N_LEAVES] <= tree.state[MAX_LEAVES]
@@ -153,7 +156,11 @@ def check_collapsed(tree: Tree, queue: Queue, key: Callable[[Tree, int], int]) -
     pairs = internal[is_leaf[nodes[internal, LEFT]] & is_leaf[nodes[internal, RIGHT]]]
     count = int(queue.count[0])
     queued = set(zip(queue.keys[:count].tolist(), queue.nodes[:count].tolist(), strict=True))
-    holds = np.array([(int(key(tree, node)), node) in queued for node in pairs.tolist()], bool)
+    keys = np.empty(len(pairs), np.int64)
+    find_keys(tree, pairs, keys)
+    holds = np.array(
+        [pair in queued for pair in zip(keys.tolist(), pairs.tolist(), strict=True)], bool
+    )
     _require(holds, pairs, "can be collapsed but is not queued")
 
 

@@ -511,8 +511,7 @@ class ClusterTree(ReadableTree):
         with self._lock:
             check_tree(self._tree)
             if self.settings.collapses:
-                key, _, _ = modes.collapse_kernels(self._rules)
-                check_collapsed(self._tree, self._upkeep.queue, key)
+                check_collapsed(self._tree, self._upkeep.queue, modes.keys_kernel(self._rules))
 
     def copy(self) -> Self:
         """An independent copy."""

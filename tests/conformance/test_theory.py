@@ -6,12 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba.core import config
 
+from kernels import callable_from_python
 from perchtree import ClusterTree
-from perchtree._kernels.links import rotate
-from perchtree._kernels.rules import exactly_masked, improves_ratio
+from perchtree._kernels import links, rules, walk
 from perchtree._kernels.schema import BOX_ROWS, PARENT, POINT_ROWS
-from perchtree._kernels.walk import has_aunt, sibling_of
 from perchtree.metrics import dendrogram_purity
+
+rotate, exactly_masked, improves_ratio, has_aunt, sibling_of = map(
+    callable_from_python,
+    (links.rotate, rules.exactly_masked, rules.improves_ratio, walk.has_aunt, walk.sibling_of),
+)
 
 ORDERS = ["random", "sorted", "round robin"]
 PER_CLUSTER = 4 if config.DISABLE_JIT else 8

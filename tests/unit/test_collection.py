@@ -16,6 +16,8 @@ from perchtree.collection.records import Records
 from perchtree.files.container import Reader, Section, write
 from perchtree.files.contents import Contents
 
+pytestmark = pytest.mark.outer
+
 X = np.random.default_rng(0).integers(0, 30, (24, 2)).astype(float)
 KEYS = [f"k{i}" for i in range(24)]
 TEXTS = ["", None, "zwölf"] * 8

@@ -16,6 +16,8 @@ from perchtree.collection.corrections import Corrections
 from perchtree.files.contents import Contents
 from perchtree.table import NodeTable, parents_of
 
+pytestmark = pytest.mark.outer
+
 # Two pairs, far apart, two more beyond, and three copies.
 X = np.array([[0], [1], [10], [11], [100], [101], [110], [111], [0], [0]], float)
 KEYS = ["ann", "anna", "bo", "bob", "cy", "cyd", "di", "dina", "ann2", "ann3"]

@@ -151,6 +151,7 @@ def test_two_obvious_clusters():
     assert tree.cut(2, criterion="cost").tolist() == [0, 1, 0, 1, 0]
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("exponent", [1.0, 1.5])
 def test_skewed_sizes_are_cut_by_height(exponent):
     shares = np.arange(1, 31) ** -exponent

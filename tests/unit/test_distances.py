@@ -4,15 +4,21 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kernels import callable_from_python
 from perchtree import ClusterTree
-from perchtree._kernels.distances import (
-    box_max,
-    box_min,
-    max_to_node,
-    min_to_node,
-    point_distance,
-)
+from perchtree._kernels import distances
 from perchtree._kernels.schema import ROOT
+
+box_max, box_min, max_to_node, min_to_node, point_distance = map(
+    callable_from_python,
+    (
+        distances.box_max,
+        distances.box_min,
+        distances.max_to_node,
+        distances.min_to_node,
+        distances.point_distance,
+    ),
+)
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -10,9 +10,12 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kernels import callable_from_python
 from perchtree._kernels import hashing
 from perchtree.encode import Chars, Words, project
 from perchtree.encode.characters import folded
+
+extended, mixed = map(callable_from_python, (hashing.extended, hashing.mixed))
 
 TEXTS = st.lists(
     st.text(st.sampled_from("aAbß é\u0301\t|-1٣א中😀\0\u200f\ufe0f"), max_size=12), max_size=6
@@ -23,7 +26,7 @@ SAMPLE = ["Thomas Clifford | 1630-08-01", "thomas clifort", "Ann", "ann  Ann", "
 def hash_of(codes):
     feature = 0
     for code in codes:
-        feature = hashing.extended(feature, code)
+        feature = extended(feature, code)
     return feature
 
 
@@ -58,7 +61,7 @@ def words_of(text):
         words += [current] * bool(current) + [character] * alone
         current = ""
     hashes = [hash_of(map(ord, word)) for word in words]
-    pairs = [hashing.extended(a, b) for a, b in itertools.pairwise(hashes)]
+    pairs = [extended(a, b) for a, b in itertools.pairwise(hashes)]
     return [(word, 1) for word in hashes] + [(pair, 4) for pair in pairs]
 
 
@@ -87,7 +90,7 @@ def slow_vectors(kind, learned_from, texts, d):
 def signs(feature, d):
     row, width = np.zeros(d), d // 16
     for part in range(16):
-        bits = hashing.mixed(feature + (part // 2 + 1) * 0x9E3779B9) >> (16 * (part % 2))
+        bits = mixed(feature + (part // 2 + 1) * 0x9E3779B9) >> (16 * (part % 2))
         place = (bits % 2**15) * width // 2**15
         row[part * width + place] = -1 if bits & 2**15 else 1
     return row
@@ -104,7 +107,7 @@ def test_vectors_are_those_of_the_oracle(kind, learned_from, texts):
 
 def test_hashes_never_change():
     """Vectors in files would mean something else: a change needs a new version of the encoder."""
-    assert [hashing.mixed(number) for number in (0, 1, 2**32 - 1)] == [0, 0x688990C0, 0x6768824A]
+    assert [mixed(number) for number in (0, 1, 2**32 - 1)] == [0, 0x688990C0, 0x6768824A]
     expected = {
         Chars: [0.3285, -0.0395, -0.2495, 0.0742, -0.1705, 0.2419, -0.4346, -0.3112,
                 -0.2939, 0.1802, 0.2149, 0.3112, -0.0568, 0.2765, -0.0048, 0.3285],
@@ -277,7 +280,7 @@ def test_wrong_arguments():
 )
 def test_sparse_rows_are_projected(rows, d):
     X = np.array(rows, float)
-    expected = X @ [signs(hashing.mixed(column + 1), d) / 4 for column in range(5)]
+    expected = X @ [signs(mixed(column + 1), d) / 4 for column in range(5)]
     for make in (scipy.sparse.csr_matrix, scipy.sparse.csc_array, scipy.sparse.coo_array):
         assert np.allclose(project(make(X), d), expected)
 

@@ -11,6 +11,8 @@ from perchtree.encode.interface import encode_texts, name_of, plain_texts
 from perchtree.encode.making import Remembered, restore_encoder, same_encoder, store_encoder
 from perchtree.encode.models import Model
 
+pytestmark = pytest.mark.outer
+
 
 class Lengths:
     """An encoder of one's own."""

@@ -20,6 +20,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from perchtree import ClusterTree, Perch
 from strategies import grids
 
+pytestmark = pytest.mark.outer
+
 MODES = [
     Perch(),
     Perch(n_clusters=3, linkage="box"),

@@ -11,6 +11,8 @@ from gapped import late_ids, skip_ids
 from perchtree import Perch
 from strategies import grids
 
+pytestmark = pytest.mark.outer
+
 few = settings(max_examples=max(8, settings.default.max_examples // 10))
 gaps_of = st.lists(st.integers(0, 4), min_size=3, max_size=3)
 

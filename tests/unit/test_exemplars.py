@@ -9,6 +9,8 @@ from perchtree._centres import node_centres
 from perchtree._kernels.schema import LEAF
 from perchtree.clusters.exemplars import find_exemplars
 
+pytestmark = pytest.mark.outer
+
 MODES = [
     {"linkage": "box"},
     {"linkage": "average"},

@@ -22,6 +22,8 @@ from perchtree.metrics import dendrogram_purity
 from perchtree.table import NodeTable, parents_of
 from strategies import grids
 
+pytestmark = pytest.mark.outer
+
 few = settings(max_examples=max(10, settings.default.max_examples // 8))
 
 

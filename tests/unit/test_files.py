@@ -28,6 +28,8 @@ from perchtree.files.trees import load_tree, save_tree
 from perchtree.settings import Settings
 from strategies import grids
 
+pytestmark = pytest.mark.outer
+
 FROZEN = Path(__file__).parent.parent / "files"
 MODES = [
     {"linkage": "box"},

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from perchtree import Perch
 from perchtree.clusters.names import Terms, keywords, words_of
 
+pytestmark = pytest.mark.outer
+
 LISTS = st.lists(
     st.lists(st.sampled_from("abcdef"), max_size=5).map(" ".join), min_size=2, max_size=12
 )

@@ -160,6 +160,7 @@ def test_ctrl_c_leaves_a_prefix():
     tree.check()
 
 
+@pytest.mark.jit
 def test_readers_have_their_turn_during_a_removal():
     tree = ClusterTree(2)
     tree.insert(RNG.normal(size=(3000, 2)))

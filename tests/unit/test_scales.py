@@ -9,6 +9,8 @@ from perchtree import ClusterTree, Perch
 from perchtree.clusters import scales
 from strategies import grids
 
+pytestmark = pytest.mark.outer
+
 
 def grow(X, **settings):
     tree = ClusterTree(X.shape[1], **settings)

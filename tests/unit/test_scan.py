@@ -10,13 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba.core import config
 
+from kernels import callable_from_python
 from perchtree import ClusterTree
-from perchtree._kernels.distances import point_distance
+from perchtree._kernels import distances
 from perchtree._kernels.scan import merge_answers
 from perchtree._kernels.schema import NONE
 from perchtree._validate import MAX_NORM
 from perchtree.search.products import Points, scan_earlier, scan_points
 from perchtree.search.threads import StoppedError, count_jobs, one_blas_thread, run_tasks
+
+point_distance = callable_from_python(distances.point_distance)
 
 SMALL = config.DISABLE_JIT
 

@@ -16,6 +16,8 @@ from perchtree.cli.options import SETTINGS
 from perchtree.files.container import Reader
 from perchtree.settings import FIXED, RULES, USUAL, Settings
 
+pytestmark = pytest.mark.outer
+
 DECLARED = {field.name: field.default for field in fields(Settings)}
 NAMED = [name for name, rule in RULES.items() if rule.choices]
 COUNTED = [name for name in RULES if name not in NAMED]

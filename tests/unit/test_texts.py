@@ -11,6 +11,8 @@ from perchtree.encode import Chars, Words
 from perchtree.encode.interface import name_of
 from perchtree.files.container import Reader, Section, write
 
+pytestmark = pytest.mark.outer
+
 TEXTS = ["Ann Miller, London", "Anne Miller, London", "ann miler", "Bob Stone", "Rob Stone, Leeds",
          "", None, "Bob Stone", "Zoë Ångström", "Zoe\u0308 A\u030angstro\u0308m"]  # fmt: skip
 MORE = ["Anne Millar", "Bob Ston", "Cora", ""]

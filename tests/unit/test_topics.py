@@ -13,6 +13,8 @@ import pytest
 
 from perchtree import Perch
 
+pytestmark = pytest.mark.outer
+
 THEMES = {"cats": [0, 0], "boats": [20, 0], "soup": [0, 20], "chess": [20, 20]}
 
 

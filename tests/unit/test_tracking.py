@@ -3,10 +3,13 @@
 import json
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from perchtree.clusters.tracking import Event, Tracker
+
+pytestmark = pytest.mark.outer
 
 
 def numbered(*clusterings):

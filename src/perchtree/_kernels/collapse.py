@@ -22,6 +22,7 @@ from .schema import (
     RIGHT,
     ROOT,
     SIZE,
+    Counts,
     Queue,
     Tree,
     Upkeep,
@@ -105,6 +106,12 @@ def collapse_key(tree: Tree, node: int) -> int:
     left, right = tree.nodes[node, LEFT], tree.nodes[node, RIGHT]
     first = min(tree.nodes[left, FIRST], tree.nodes[right, FIRST])
     return sort_key(farthest(tree, left, right), first)
+
+
+def find_keys(tree: Tree, nodes: Counts, keys: Counts) -> None:
+    """The keys that collapsible nodes should be queued under."""
+    for place in range(nodes.shape[0]):
+        keys[place] = collapse_key(tree, nodes[place])
 
 
 def note_change(tree: Tree, queue: Queue, node: int) -> None:

@@ -50,19 +50,23 @@ _compile = functools.partial(
 )  # fmt: skip
 
 
+_compile_inner = functools.partial(_compile, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
 def kernel(function: F) -> F:
-    """Compile `function` when another kernel, or a test, first calls it."""
-    return cast(F, _compile(function))
+    """Compile `function` when another kernel first calls it. Python cannot call it: what that would
+    take was a quarter of the time of compiling."""
+    return cast(F, _compile_inner(function))
 
 
 def inlined(function: F) -> F:
     """Compile `function` as a part of its caller; needed where it returns a view."""
-    return cast(F, _compile(function, inline="always"))
+    return cast(F, _compile_inner(function, inline="always"))
 
 
 def entry_point(function: F) -> F:
     """Compile a kernel that Python calls; the machine code is kept on disk between runs."""
-    compiled: Any = kernel(function)
+    compiled: Any = _compile(function)
     if not config.DISABLE_JIT:
         _keep_on_disk(compiled)
     return cast(F, compiled)

@@ -181,6 +181,12 @@ def rows_kernel(search: Search) -> Callable[[Tree, AStar, Floats, Floats, Ints],
 
 
 @functools.cache
+def keys_kernel(by: Rules) -> Callable[[Tree, Counts, Counts], None]:
+    """The keys of collapsible nodes: what `ClusterTree.check` compares the queue with."""
+    return entry_point(specialise(collapse.find_keys, collapse_key=collapse_kernels(by)[0]))
+
+
+@functools.cache
 def collapse_kernels(
     by: Rules,
 ) -> tuple[
