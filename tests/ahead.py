@@ -11,34 +11,43 @@ import sys
 
 import numpy as np
 
+from batching import small_batches
+from kernels import COMPILED
 from perchtree import ClusterTree
-from perchtree._kernels.modes import BALANCES, MASKINGS
+from perchtree.encode import Chars, Words
 from perchtree.metrics import dendrogram_purity
 
 X = np.random.default_rng(0).random((200, 2))
 
+COLLAPSED = {"max_leaves": 8}
+
 BOX = [
-    *({"masking": masking, "balance": balance} for masking in MASKINGS for balance in BALANCES),
-    *({"masking": masking, "balance": balance, "max_leaves": 8}
-      for masking in MASKINGS if masking != "exact" for balance in BALANCES),
+    *({"masking": masking, "balance": balance}
+      for masking, balance in (*COMPILED, ("interval", None), ("exact", "size"))),
+    *({"masking": masking, "balance": balance} | COLLAPSED for masking, balance in (
+        ("published", "size"), ("published", None),
+        ("interval", "size"), ("interval", "ratio"), ("interval", None),
+    )),
     {"search": "auto"},
     {"search": "scan"},
     {"search": "scan", "balance": None},
     {"search": "scan", "masking": None},
+    {"search": "scan", "masking": None, "balance": None},
+    {"search": "scan", "masking": "interval", "balance": "ratio"},
     {"search": "scan", "masking": "exact", "balance": None},
     {"search": "scan", "masking": "exact", "balance": "ratio"},
-    {"search": "scan", "max_leaves": 8},
-    {"search": "scan", "max_leaves": 150, "n_jobs": 2},  # leaves found ahead
+    {"search": "scan"} | COLLAPSED,
+    {"search": "scan", "masking": "interval", "balance": "ratio"} | COLLAPSED,
     {"search": "beam"},
-    {"search": "beam", "max_leaves": 8},
+    {"search": "beam"} | COLLAPSED,
 ]  # fmt: skip
 
 LINKAGE = [
-    {"linkage": linkage, "graft": graft, "search": search, "max_leaves": max_leaves}
+    {"linkage": linkage, "graft": graft, "search": search} | more
     for linkage in ("average", "ward")
-    for graft, max_leaves in ((5, None), (5, 8), (0, None))
+    for graft, more in ((5, {}), (5, COLLAPSED), (0, {}))
     for search in ("astar", "scan", "beam")
-    if graft or search != "beam"
+    if search != "beam" or (graft and linkage == "average")
 ]
 
 REMOVED = [
@@ -62,12 +71,28 @@ def build(settings):
         if tree.settings.has_linkage or tree.max_leaves is None or criterion == "cost":
             tree.cut(2, criterion=criterion)
     tree.cut(distance=1.0)
+    tree.cut(min_cluster_size=3)
+    tree.cluster_of(0, distance=1.0)
     tree.check()
     if tree.settings.has_linkage:
         tree.refine()
     assert tree.depth.max > 0
     assert tree.mean_balance > 0
-    dendrogram_purity(tree, np.arange(len(X)) % 2)
+    classes = np.arange(len(X)) % 2
+    dendrogram_purity(tree, classes)
+    dendrogram_purity(tree, classes, n_samples=10)
+
+
+def search_ahead():
+    """Leaves of a collapsed tree, found before any row of a batch is inserted."""
+    tree = ClusterTree(2, linkage="box", search="scan", max_leaves=8, n_jobs=2)
+    with small_batches(11):
+        tree.insert(X)
+
+
+def encode():
+    for encoder in (Chars(), Words()):
+        encoder.learned(["some text"]).encode(["some text"])
 
 
 def remove(settings):
@@ -83,6 +108,9 @@ def main(family=None):
         for settings in REMOVED:
             if ("linkage" in settings) == (family == "linkage"):
                 remove(settings)
+        if family == "box":
+            search_ahead()
+            encode()
         return 0
     processes = [subprocess.Popen([sys.executable, __file__, name]) for name in ("box", "linkage")]
     return max(abs(process.wait()) for process in processes)

@@ -13,7 +13,7 @@ os.environ.setdefault("PERCHTREE_QUIET", "1")
 
 # Where CI is set, every run tries the same inputs; elsewhere each tries new ones.
 always = {"deadline": None, "derandomize": bool(os.environ.get("CI"))}
-examples = int(os.environ.get("PERCHTREE_EXAMPLES", "160"))  # `make test-all` asks for more
+examples = int(os.environ.get("PERCHTREE_EXAMPLES", "100"))  # `make test-all` asks for more
 settings.register_profile("compiled", max_examples=examples, **always)
 settings.register_profile("plain", max_examples=25, **always)
 settings.load_profile("plain" if config.DISABLE_JIT else "compiled")

@@ -53,7 +53,7 @@ def arrange(order, rng, y):
 
 
 def grow(X, **mode):
-    tree = ClusterTree(X.shape[1], linkage="box", **mode)
+    tree = ClusterTree(X.shape[1], **({"linkage": "box", "search": "astar"} | mode))
     tree.insert(X)
     return tree
 

@@ -28,6 +28,7 @@ def blobs():
     return centres[y] + rng.standard_normal((len(y), 4)).astype(np.float32), y
 
 
+@pytest.mark.slow
 @pytest.mark.jit
 @pytest.mark.parametrize("name", list(ALGORITHMS))
 def test_clusters_far_apart_are_found(blobs, name):

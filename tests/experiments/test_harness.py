@@ -184,6 +184,7 @@ def test_the_best_setting_counts(results):
     assert best(results, birch._replace(parameters="{}"), "purity").status == "not run"
 
 
+@pytest.mark.slow
 @pytest.mark.jit
 def test_everything_at_tiny_size(tmp_path, monkeypatch):
     """`make experiments`, small: every algorithm, table and figure; then nothing is left to do."""

@@ -4,14 +4,27 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba.core import config
 
 from batching import small_batches
+from kernels import COMPILED
 from perchtree import ClusterTree
 from reference import ReferenceTree, box_max, box_min, clades_of
 from strategies import grids
 
 MASKINGS = ["published", "interval", "exact", None]
 BALANCES = ["size", "ratio", None]
+
+
+def pairs(maskings, compiled):
+    """Rules to compare, as arguments of a test."""
+    marks = () if config.DISABLE_JIT else pytest.mark.slow
+    every = [(masking, balance) for masking in maskings for balance in BALANCES]
+    return pytest.mark.parametrize(
+        ("masking", "balance"),
+        [pytest.param(*pair, marks=() if pair in compiled else marks) for pair in every],
+    )
+
 
 few = settings(max_examples=max(5, settings.default.max_examples // 4))
 
@@ -32,8 +45,7 @@ def assert_same_growth(X, tree, reference, step=1):
         assert_same(tree, reference)
 
 
-@pytest.mark.parametrize("masking", MASKINGS)
-@pytest.mark.parametrize("balance", BALANCES)
+@pairs(MASKINGS, COMPILED)
 @given(X=grids())
 @few
 def test_rules(masking, balance, X):
@@ -44,8 +56,7 @@ def test_rules(masking, balance, X):
     assert_same_growth(X, tree, reference, step=len(X))
 
 
-@pytest.mark.parametrize("masking", ["published", "interval", None])
-@pytest.mark.parametrize("balance", BALANCES)
+@pairs(["published", "interval", None], [("published", "size"), ("interval", "ratio")])
 @given(X=grids(max_points=30), max_leaves=st.sampled_from([1, 2, 3, 5, 8, 13]))
 @few
 def test_collapsing(masking, balance, X, max_leaves):
