@@ -38,12 +38,13 @@ from .clusters.cuts import (
 )
 from .clusters.scales import Suggestion
 from .table import (
+    NodeHeights,
     NodeTable,
     are_living,
     build_table,
     internal_nodes,
     living_ids,
-    node_heights,
+    measure_nodes,
 )
 
 
@@ -95,7 +96,7 @@ class ReadableTree:
     _done: Counts
     _table: NodeTable | None
     _made_cuts: Cuts | None
-    _heights: tuple[int, NDArray[np.float64]] | None
+    _heights: tuple[int, NodeHeights] | None
 
     @property
     def _tree(self) -> Tree:
@@ -199,10 +200,10 @@ class ReadableTree:
                 self._table = build_table(self._tree, self._node_heights())
             return self._table
 
-    def _node_heights(self) -> NDArray[np.float64]:
-        """The heights of the tree's own nodes; kept until the tree changes."""
+    def _node_heights(self) -> NodeHeights:
+        """How high the tree's own nodes are; kept until the tree changes."""
         if self._heights is None or self._heights[0] != self.changes:
-            self._heights = self.changes, node_heights(self._tree)
+            self._heights = self.changes, measure_nodes(self._tree)
         return self._heights[1]
 
     @property
@@ -286,12 +287,14 @@ class ReadableTree:
             Instead: the clusters that persist longest, at different heights in different parts of
             the tree, of at least so many points. Groups of fewer points that belong to none of
             them are clusters of their own; so are points that joined a cluster late.
-        criterion : {"cost", "diameter", "height", "size", "blend", "scatter", "ward"}, optional
-            What a node costs, for a number of clusters or a level: the paper's diagonal of its
-            box x number of its points; the diagonal; the height; the number of points; that x
-            the cube root of the height; the sum of squares within it; its increase. None takes
-            "cost" for a level. For a number of clusters (the first one) it takes "height" if
-            clusters by height stand out much more than those by "blend", and else "blend".
+        criterion : str, optional
+            What a node costs, for a number of clusters or a level. "cost": the paper's diagonal of
+            its box x number of its points; "diameter": the diagonal; "height"; "pooled": the
+            height, pooled over pairs of points where it is less than further down; "size": the
+            number of points; "blend": that x the cube root of the height; "scatter": the sum of
+            squares within it; "ward": its increase. None takes "cost" for a level. For a number of
+            clusters (the first one) it takes "pooled" if such clusters stand out much more than
+            those by "blend", as they do where sizes are skewed, and else "blend".
 
         Returns
         -------
@@ -393,7 +396,7 @@ class ReadableTree:
             return PRICES[criterion]
         if not has_moments(self._tree):
             return PRICES["diameter"]
-        heights = self._node_heights()
+        heights = self._node_heights().heights
         return lambda cluster: float(heights[cluster.node])
 
     def _living(self, point_id: int) -> int:

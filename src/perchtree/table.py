@@ -1,7 +1,8 @@
 """The tree in the numbering of scikit-learn and SciPy, for everything that only reads it."""
 
+import functools
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from ._kernels.heights import measure_heights
 from ._kernels.measure import measure_diagonals
 from ._kernels.merges import add_sizes, arrange, find_smallest_ids, join_groups
 from ._kernels.numbering import box_node
+from ._kernels.pooling import Pools, pool_heights
 from ._kernels.schema import BOX_ROWS, CHANGES, LEAF, LEFT, NEXT_ID, NONE, RIGHT, ROOT, Tree
 
 
@@ -30,8 +32,10 @@ class NodeTable:
         The two parts of each merge, smaller number first.
     parents : int64 (2n-1,)
         The merge that each number is part of; -1 at the root.
+    distances : float64 (n-1,)
+        How far apart the two parts of a merge are; see `measure_nodes`.
     heights : float64 (2n-1,)
-        How far apart the two parts of a merge are; see `node_heights`. 0 for points.
+        The same, or a larger one further down, so that they never shrink. 0 for points.
     sizes : int64 (2n-1,)
         Number of points below.
     leaves : int64 (n,)
@@ -48,6 +52,7 @@ class NodeTable:
 
     children: NDArray[np.int64]
     parents: NDArray[np.int64]
+    distances: NDArray[np.float64]
     heights: NDArray[np.float64]
     sizes: NDArray[np.int64]
     leaves: NDArray[np.int64]
@@ -59,6 +64,18 @@ class NodeTable:
     @property
     def n_points(self) -> int:
         return len(self.leaves)
+
+    @functools.cached_property
+    def pooled(self) -> NDArray[np.float64]:
+        """Heights (2n-1,) that never shrink, by pooling: the root mean squared distance over all
+        pairs that are brought together by a merge, and by those below it that would be higher."""
+        squared, n_merges = self.distances**2, len(self.children)
+        means, pairs = np.empty((2, n_merges))
+        pools = Pools(means, pairs, *np.empty((4, n_merges), np.int64))
+        pool_heights(self.children, self.sizes, squared, pools)
+        heights = np.concatenate([np.zeros(self.n_points), np.sqrt(squared)])
+        heights.flags.writeable = False
+        return heights
 
     def members(self, number: int) -> NDArray[np.int64]:
         """The numbers of the points below a number, in ascending order."""
@@ -114,11 +131,19 @@ def arranged(
     return order
 
 
-def build_table(tree: Tree, of_nodes: NDArray[np.float64]) -> NodeTable:
+class NodeHeights(NamedTuple):
+    """How far apart the two parts of each of the tree's own nodes are."""
+
+    distances: NDArray[np.float64]
+    heights: NDArray[np.float64]
+    """These never shrink towards the root."""
+
+
+def build_table(tree: Tree, of_nodes: NodeHeights) -> NodeTable:
     """Number the nodes of a tree that holds at least one point, by the heights of its nodes."""
     ids = living_ids(tree)
     raw, leaves, nodes, n_inner = _raw_merges(tree, ids)
-    heights = of_nodes[nodes]
+    heights = of_nodes.heights[nodes]
     n_points = len(ids)
     parents = parents_of(raw)
     smallest = np.full(2 * n_points - 1, NONE, np.int64)
@@ -133,6 +158,7 @@ def build_table(tree: Tree, of_nodes: NDArray[np.float64]) -> NodeTable:
     table = NodeTable(
         children=children,
         parents=parents_of(children),
+        distances=of_nodes.distances[nodes][order],
         heights=np.concatenate([np.zeros(n_points), heights[order]]),
         sizes=sizes,
         leaves=number[leaves],
@@ -192,18 +218,20 @@ def _raw_merges(
     return merges, tops[group], holders, n_inner
 
 
-def node_heights(tree: Tree) -> NDArray[np.float64]:
-    """The height of each of the tree's own nodes, which never shrinks towards the root.
+def measure_nodes(tree: Tree) -> NodeHeights:
+    """Distances and heights of the tree's own nodes.
 
-    In a tree with a linkage it is the root mean squared distance between the points of one part
-    and those of the other, or a larger one further down; in one without, the diagonal of the box.
+    In a tree with a linkage a distance is the root mean squared distance between the points of one
+    part and those of the other, and the height the largest of those from there down; in one
+    without, both are the diagonal of the box.
     """
     if not has_moments(tree):
-        return node_diagonals(tree)
-    squared = np.zeros(len(tree.nodes))
+        diagonals = node_diagonals(tree)
+        return NodeHeights(diagonals, diagonals)
+    squared, largest = np.zeros((2, len(tree.nodes)))
     if tree.state[ROOT] != NONE:
-        measure_heights(tree, np.empty(len(tree.nodes), np.int32), squared)
-    return np.sqrt(squared)
+        measure_heights(tree, np.empty(len(tree.nodes), np.int32), squared, largest)
+    return NodeHeights(np.sqrt(squared), np.sqrt(largest))
 
 
 def node_diagonals(tree: Tree) -> NDArray[np.float64]:

@@ -105,10 +105,11 @@ def build(recipe, rows, batch_rows=None, n_jobs=None):
 
 def numbered(tree):
     """The tree with its merges in the order of version 0.1.0: by the diagonals of boxes."""
-    from perchtree.table import build_table, node_diagonals
+    from perchtree.table import NodeHeights, build_table, node_diagonals
 
     with tree.reading() as arrays:
-        return build_table(arrays, node_diagonals(arrays))
+        diagonals = node_diagonals(arrays)
+        return build_table(arrays, NodeHeights(diagonals, diagonals))
 
 
 def read(tree, queries):

@@ -125,6 +125,7 @@ def chain_of(n_points):
     return NodeTable(
         children=children,
         parents=parents_of(children),
+        distances=np.arange(1.0, n_points),
         heights=np.append(np.zeros(n_points), np.arange(1.0, n_points)),
         sizes=np.append(np.ones(n_points, np.int64), np.arange(2, n_points + 1)),
         leaves=np.arange(n_points),

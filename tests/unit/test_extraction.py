@@ -47,7 +47,7 @@ class Slow:
         lifetimes = []
         for point in self.table.members(number):
             last = [n for n in chain if point in self.table.members(n)][-1]
-            lifetimes.append(birth - self.table.heights[last])
+            lifetimes.append(birth - self.table.pooled[last])
         return sum(lifetimes) * len(lifetimes) ** (-DAMPING)
 
     def choices(self, number, birth):
@@ -55,7 +55,7 @@ class Slow:
         yield self.strength(number, birth), [number]
         chain, parts = self.descend(number)
         if parts:
-            height = self.table.heights[chain[-1]]
+            height = self.table.pooled[chain[-1]]
             below = [list(self.choices(part, height)) for part in parts]
             for one, other in itertools.product(*below):
                 yield one[0] + other[0], one[1] + other[1]
@@ -99,9 +99,9 @@ def test_best_of_all_antichains(settings, X, least):
     table = tree.table
     slow = Slow(table, least)
     root = 2 * len(X) - 2
-    choices = sorted(slow.choices(root, table.heights[root]), key=lambda choice: -choice[0])
+    choices = sorted(slow.choices(root, table.pooled[root]), key=lambda choice: -choice[0])
     best, numbers = choices[0]
-    found = total_strength(table, table.heights, least, DAMPING)
+    found = total_strength(table, table.pooled, least, DAMPING)
     assert found == pytest.approx(best, rel=1e-9, abs=1e-9)
 
     labels = tree.cut(min_cluster_size=least)
@@ -158,6 +158,7 @@ def chain(n_points):
     return NodeTable(
         children=children,
         parents=parents_of(children),
+        distances=np.log1p(merges + 1.0),
         heights=np.concatenate([np.zeros(n_points), np.log1p(merges + 1.0)]),
         sizes=np.concatenate([np.ones(n_points, np.int64), merges + 2]),
         leaves=np.arange(n_points),

@@ -1,5 +1,7 @@
 """The heights of a tree: how far apart the two parts of a merge are."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -54,6 +56,54 @@ def test_never_shrink_towards_the_root(linkage, max_leaves, X):
     assert (tree.heights[:-1] <= tree.heights[parents]).all()
     assert (np.diff(tree.heights[len(X) :]) >= 0).all()
     assert (tree.heights[: len(X)] == 0).all()
+
+
+def closed(children, n_points):
+    """All sets of merges that hold every merge below one of theirs."""
+    below = [[c - n_points for c in parts if c >= n_points] for parts in children]
+    for chosen in itertools.product([False, True], repeat=len(children)):
+        if all(chosen[c] for m, parts in enumerate(below) if chosen[m] for c in parts):
+            yield np.array(chosen)
+
+
+def slow_pooled(tree, X):
+    """Isotonic regression by its max-min formula (Robertson, Wright and Dykstra, 1988, chapter 1):
+    the largest of the smallest means over an upper set cut by a lower set, both with the merge."""
+    parts = [[X[tree.members(part)] for part in pair] for pair in tree.children]
+    squared = np.array([mean_square(left, right) for left, right in parts])
+    pairs = np.array([len(left) * len(right) for left, right in parts])
+    lower = list(closed(tree.children, len(X)))
+
+    def smallest(merge, above):
+        sets = [above & below for below in lower if below[merge]]
+        return min(float((squared * pairs)[s].sum() / pairs[s].sum()) for s in sets)
+
+    return np.sqrt([
+        max(smallest(merge, ~below) for below in lower if not below[merge])
+        for merge in range(len(squared))
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize("linkage", LINKAGES)
+@given(X=grids(min_points=2, max_points=8))
+def test_pooled_ones_are_isotonic_regression(linkage, X):
+    tree = grow(X, linkage=linkage)
+    expected = slow_pooled(tree, X)
+    assert tree.table.pooled[len(X) :] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("max_leaves", [None, 7])
+@pytest.mark.parametrize("linkage", [*LINKAGES, "box"])
+@given(X=grids(min_points=2))
+def test_pooled_ones_never_shrink_towards_the_root(linkage, max_leaves, X):
+    table = grow(X, linkage=linkage, max_leaves=max_leaves).table
+    assert (table.pooled[:-1] <= table.pooled[table.parents[:-1]] * (1 + 1e-12)).all()
+    assert (table.pooled <= table.heights * (1 + 1e-12)).all()
+    sizes = table.sizes[table.children].astype(float)
+    pairs = sizes[:, 0] * sizes[:, 1]
+    assert pairs @ table.pooled[len(X) :] ** 2 == pytest.approx(pairs @ table.distances**2)
+    if linkage == "box":
+        assert table.pooled == pytest.approx(table.heights)
 
 
 @given(X=grids(min_points=2))

@@ -21,8 +21,9 @@ def mean_square(tree: Tree, node: int) -> float:
 
 
 @entry_point
-def measure_heights(tree: Tree, waiting: Ints, squared: Doubles) -> None:
-    """The largest mean square of each node and all nodes below it: it grows towards the root.
+def measure_heights(tree: Tree, waiting: Ints, squared: Doubles, largest: Doubles) -> None:
+    """The mean square of each node, and the largest of it and all nodes below: that one grows
+    towards the root.
 
     `waiting` is working memory, with room for all nodes.
     """
@@ -34,8 +35,7 @@ def measure_heights(tree: Tree, waiting: Ints, squared: Doubles) -> None:
         node = next_node(tree, node, root)
     for place in range(count - 1, -1, -1):
         node = waiting[place]
-        largest = mean_square(tree, node)
+        squared[node] = largest[node] = mean_square(tree, node)
         if tree.nodes[node, LEFT] != NONE:
-            largest = max(largest, squared[tree.nodes[node, LEFT]])
-            largest = max(largest, squared[tree.nodes[node, RIGHT]])
-        squared[node] = largest
+            below = max(largest[tree.nodes[node, LEFT]], largest[tree.nodes[node, RIGHT]])
+            largest[node] = max(squared[node], below)

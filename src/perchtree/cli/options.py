@@ -21,9 +21,9 @@ FORCE = click.option("--force", is_flag=True, help="Replace the output if it exi
 QUIET = click.option("-q", "--quiet", is_flag=True, help="No progress, no summary.")
 CRITERION = click.option(
     "--criterion",
-    type=click.Choice(["cost", "diameter", "height", "size", "blend", "scatter", "ward"]),
+    type=click.Choice(["cost", "diameter", "height", "pooled", "size", "blend", "scatter", "ward"]),
     help="With -k: what decides which nodes become clusters; see docs/cuts.md. [default: blend, "
-    "or height if that stands out much more]",
+    "or pooled if that stands out much more]",
 )
 
 

@@ -26,7 +26,7 @@ from .._kernels.schema import (
     Tree,
 )
 from ..table import NodeTable, arranged, node_diagonals
-from .extraction import extract, log_heights
+from .extraction import extract, logarithms
 from .numbering import numbered
 from .scales import Suggestion, suggest
 
@@ -106,6 +106,11 @@ def height(tree: Tree, table: NodeTable) -> Values:
     return table.heights[table.n_points :]
 
 
+def pooled(tree: Tree, table: NodeTable) -> Values:
+    """How far apart the two parts are, pooled where that is less than further down."""
+    return table.pooled[table.n_points :]
+
+
 def size(tree: Tree, table: NodeTable) -> Values:
     """The number of points."""
     return table.sizes[table.n_points :].astype(np.float64)
@@ -153,13 +158,14 @@ CRITERIA: dict[str, Callable[[Tree, NodeTable], Values]] = {
     "cost": cost,
     "diameter": diameter,
     "height": height,
+    "pooled": pooled,
     "size": size,
     "scatter": scatter,
     "ward": ward,
 }
 
 
-_FAR, _FARTHER = math.log(1.3), 2.2
+_FAR, _FARTHER = math.log(1.5), 1.5
 """To be taken, clusters by height must stand out this much, and so many times as much as others."""
 
 
@@ -193,15 +199,17 @@ class Cuts:
         return self._labels(self.sequence(criterion)[0][: self._n_collapses(n_clusters)])
 
     def pick(self, n_clusters: int) -> str:
-        """The criterion that suits so many clusters: "blend", or "height" where sizes are skewed.
+        """The criterion that suits so many clusters: "blend", or "pooled" where sizes are skewed.
 
         Clusters by height are of any size. In most data they are a few huge ones and many
         outliers; but where clusters are compact and some of them huge, they stand out far more.
         """
+        if not has_moments(self._tree):  # diagonals of boxes grow with the number of points
+            return "blend"
         by_height, by_blend = (
-            self._standing_out(n_clusters, criterion) for criterion in ("height", "blend")
+            self._standing_out(n_clusters, criterion) for criterion in ("pooled", "blend")
         )
-        return "height" if by_height >= max(_FAR, _FARTHER * by_blend) else "blend"
+        return "pooled" if by_height >= max(_FAR, _FARTHER * by_blend) else "blend"
 
     def _standing_out(self, n_clusters: int, criterion: str) -> float:
         """The mean, over points, of how much higher than its cluster the node above it is (log).
@@ -212,7 +220,7 @@ class Cuts:
         joined = self._joined(self.sequence(criterion)[0][: self._n_collapses(n_clusters)])
         tops = np.unique(find_all_tops(table, joined))
         tops = tops[(table.sizes[tops] > 1) & (table.parents[tops] != NONE)]
-        levels = log_heights(table)
+        levels = logarithms(table.pooled)
         gaps = table.sizes[tops] * (levels[table.parents[tops]] - levels[tops])
         return float(gaps.sum()) / table.n_points
 

@@ -4,7 +4,8 @@ Come down from the root. Where a cluster splits into two parts of at least `leas
 clusters begin; smaller parts fall out of it. A point's lifetime in a cluster is the difference
 between the height at which the cluster begins and the one at which the point leaves it. The
 strength of a cluster is its mean lifetime times the cube root of its size; the clusters with the
-largest total strength are chosen, by dynamic programming.
+largest total strength are chosen, by dynamic programming. Heights are pooled: a few points that lie
+wrongly inside a cluster do not raise all that is above them.
 
 With the size itself in place of its cube root (the excess of mass of HDBSCAN) a few huge clusters
 win wherever a handful of points lies far away; docs/cuts.md has the figures.
@@ -25,7 +26,7 @@ DAMPING = 2 / 3
 
 def extract(table: NodeTable, least: int, damping: float = DAMPING) -> NDArray[np.bool_]:
     """Which numbers are joined if the clusters that persist have at least so many points."""
-    return _find(table, table.heights, least, damping)[0]
+    return _find(table, table.pooled, least, damping)[0]
 
 
 def total_strength(
@@ -35,11 +36,11 @@ def total_strength(
     return _find(table, levels, least, damping)[1]
 
 
-def log_heights(table: NodeTable) -> NDArray[np.float64]:
+def logarithms(heights: NDArray[np.float64]) -> NDArray[np.float64]:
     """The logarithms of heights; what has none is as high as the lowest that has."""
-    positive = table.heights[table.heights > 0]
+    positive = heights[heights > 0]
     floor = positive.min() if len(positive) else 1.0
-    levels: NDArray[np.float64] = np.log(np.maximum(table.heights, floor))
+    levels: NDArray[np.float64] = np.log(np.maximum(heights, floor))
     return levels
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from .._centres import node_centres
 from .._kernels.schema import LEAF, Tree
 from ..table import NodeTable
-from .extraction import extract, log_heights, total_strength
+from .extraction import extract, logarithms, total_strength
 
 Values = NDArray[np.float64]
 
@@ -111,7 +111,7 @@ def find_gaps(table: NodeTable, nulls: list[NodeTable], sizes: list[int]) -> Val
 
 def strengths(table: NodeTable, sizes: list[int]) -> Values:
     """The strength of the clusters for each minimum size, per point and freed of the size."""
-    levels = log_heights(table)
+    levels = logarithms(table.heights)
     totals = [total_strength(table, levels, size, _DAMPING) for size in sizes]
     return np.array(totals) * np.array(sizes) ** _DAMPING / table.n_points
 
