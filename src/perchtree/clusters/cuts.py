@@ -1,7 +1,7 @@
 """From a tree to flat clusters: one engine, several criteria."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -192,16 +192,20 @@ class Cuts:
         """Labels of a clustering into so many clusters."""
         return self._labels(self.sequence(criterion)[0][: self._n_collapses(n_clusters)])
 
-    def pick(self, n_clusters: int) -> str:
+    def pick(self, numbers: Sequence[int]) -> str:
         """The criterion that suits so many clusters: "blend", or "height" where sizes are skewed.
 
         Clusters by height are of any size. In most data they are a few huge ones and many
         outliers; but where clusters are compact and some of them huge, they stand out far more.
+        Nested clusterings need one criterion: it is "height" if that suits each number.
         """
+        return "height" if all(map(self._height_suits, numbers)) else "blend"
+
+    def _height_suits(self, n_clusters: int) -> bool:
         by_height, by_blend = (
             self._standing_out(n_clusters, criterion) for criterion in ("height", "blend")
         )
-        return "height" if by_height >= max(_FAR, _FARTHER * by_blend) else "blend"
+        return by_height >= max(_FAR, _FARTHER * by_blend)
 
     def _standing_out(self, n_clusters: int, criterion: str) -> float:
         """The mean, over points, of how much higher than its cluster the node above it is (log).

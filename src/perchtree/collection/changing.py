@@ -184,6 +184,7 @@ class Changing(Asking):
             gone = ids[~tree.holds(ids)].tolist()
             self.records.forget(gone)
             self.pairs.drop(gone)
+            self.clusterings.keep(tree.ids)
             if tree.n_points == 0:
                 self.records.drop_from(0)
 

@@ -11,26 +11,29 @@ from numpy.typing import NDArray
 
 from .._kernels.schema import NONE
 from .._locks import make_locks
+from ..clusters.remembering import Remembered
 from ..encode.interface import Encoder
 from ..encode.making import make_encoder, restore_encoder, same_encoder, store_encoder
 from ..errors import CorruptFileError
 from ..files.contents import Contents
 from ..files.locking import lock_for_writing
-from ..files.trees import load_tree, save_tree
+from ..files.trees import load_sections, load_tree, save_sections, save_tree
 from ..settings import Settings, takes_settings
 from ..tree import ClusterTree
 from .changing import Changing
 from .correctable import Correctable
 from .corrections import Corrections
+from .describing import Describing
 from .merging import check_encoders, check_features, check_settings
 from .records import COLUMNS, Records
 
 _SECTION = "records"
 _CORRECTIONS = "corrections"
 _ENCODER = "encoder"
+_CLUSTERINGS = "clusterings"
 
 
-class Collection(Changing, Correctable):
+class Collection(Changing, Correctable, Describing):
     """Records with an identity, clustered online.
 
     A record has a vector and, if you like, a key of your own, a text and a true class. They stay
@@ -69,6 +72,7 @@ class Collection(Changing, Correctable):
         """What others keep in the same file, such as the estimator's clusters."""
         self.records = Records()
         self.pairs = Corrections()
+        self.clusterings = Remembered()
         self._tree = None
         self._start()
 
@@ -191,6 +195,10 @@ class Collection(Changing, Correctable):
         contents = others.pop(_SECTION, Contents({}, {}))
         corrections = others.pop(_CORRECTIONS, None)
         stored_encoder = others.pop(_ENCODER, None)
+        self.clusterings = _read_clusterings(path, others.pop(_CLUSTERINGS, None))
+        if beside(path).exists():
+            newer = load_sections(beside(path)).get(_CLUSTERINGS)
+            self.clusterings.update(_read_clusterings(beside(path), newer))
         self.sections = others
         self.notes = dict(contents.meta)
         columns: dict[str, Any] = dict(contents.columns)
@@ -240,8 +248,22 @@ class Collection(Changing, Correctable):
                 contents[_CORRECTIONS] = Contents(meta, self.pairs.columns(tree.ids))
             if self.encoder is not None:
                 contents[_ENCODER] = Contents(*store_encoder(self.encoder), optional=True)
+            if len(self.clusterings):
+                self.clusterings.keep(tree.ids)
+                contents[_CLUSTERINGS] = Contents(*self.clusterings.stored(), optional=True)
             stored = stored._replace(settings=self.settings)
             save_tree(path, stored, self.sections | contents)
+            beside(path).unlink(missing_ok=True)
+
+    def save_beside(self, path: str | Path) -> Path:
+        """Save the clusterings beside a file that cannot be changed; where that is.
+
+        `open` finds them there, and `save` takes them into the file.
+        """
+        self.clusterings.keep(self.ids)
+        contents = Contents(*self.clusterings.stored(), optional=True)
+        save_sections(beside(path), {_CLUSTERINGS: contents})
+        return beside(path)
 
     def _columns(self, ids: NDArray[np.int64]) -> dict[str, Any]:
         """What the file keeps of the records with these ids."""
@@ -280,6 +302,7 @@ class Collection(Changing, Correctable):
             state = vars(self) | {
                 "records": self.records.copy(self.ids),
                 "pairs": self.pairs.copy(),
+                "clusterings": self.clusterings.copy(),
                 "_tree": None if self._tree is None else self._tree.__getstate__(),
                 "notes": copy.deepcopy(self.notes),
                 "sections": dict(self.sections),
@@ -309,6 +332,21 @@ class Collection(Changing, Correctable):
     def __repr__(self) -> str:
         settings = ", ".join(f"{n}={value!r}" for n, value in self.settings.unusual().items())
         return f"<Collection({settings}): {len(self):,} records>"
+
+
+def beside(path: str | Path) -> Path:
+    """Where clusterings are kept if the file itself cannot be changed."""
+    path = _real(path)
+    return path.with_name(path.name + ".clusterings")
+
+
+def _read_clusterings(path: str | Path, contents: Contents | None) -> Remembered:
+    if contents is None:
+        return Remembered()
+    try:
+        return Remembered.restored(contents.meta, dict(contents.columns))
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        raise CorruptFileError(f"{path} has clusterings that make no sense") from None
 
 
 def _real(path: str | Path) -> Path:
