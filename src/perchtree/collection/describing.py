@@ -48,10 +48,8 @@ class Describing(Asking):
 
         - `size`, the number of records;
         - `cohesion`, the mean confidence of its records (`ClusterTree.confidence`);
-        - `exemplar`, the key of a record close to its mean, and `text`, its text;
-        - `keywords`, as one string.
-
-        The last two are missing if no record has a text.
+        - `exemplar`, the key of a record close to its mean;
+        - `keywords`, as one string, and `text`, that of the exemplar, if there are texts.
 
         Parameters
         ----------
@@ -91,8 +89,8 @@ class Describing(Asking):
             }
             if "texts" in self.records:
                 names = self._names(numbers, n_clusters, exemplars)
-                columns["text"] = [name.exemplar for name in names]
                 columns["keywords"] = [", ".join(name.words) for name in names]
+                columns["text"] = [name.exemplar for name in names]
         order = np.lexsort((clusters, -sizes))
         return {
             name: column[order] if isinstance(column, np.ndarray) else [column[i] for i in order]
