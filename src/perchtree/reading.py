@@ -38,7 +38,7 @@ from .clusters.cuts import (
     points_below,
 )
 from .clusters.numbering import numbered
-from .clusters.scales import Suggestion
+from .clusters.scales import Suggestion, suggest
 from .table import (
     NodeTable,
     are_living,
@@ -98,6 +98,8 @@ class ReadableTree:
     _table: NodeTable | None
     _made_cuts: Cuts | None
     _heights: tuple[int, NDArray[np.float64]] | None
+    suggested: tuple[int, list[Suggestion]] | None
+    """What `suggest_cuts` has found, and at which count of changes: copies and files keep it."""
 
     @property
     def _tree(self) -> Tree:
@@ -392,10 +394,14 @@ class ReadableTree:
         which says so: a minimum size of a sixteenth of the points, for few clusters.
 
         The points without clusters are made from a sample of at most 2,048, by a fixed rule: the
-        answer repeats. It is kept until the tree changes. Hits and misses: docs/cuts.md.
+        answer repeats. It is kept until the tree changes, by copies too. docs/cuts.md has hits
+        and misses.
         """
         with self._lock:
-            return self._cuts().suggestions(self._grow_like)[: as_count("most", most)]
+            if self.suggested is None or self.suggested[0] != self.changes:
+                found = suggest(self._tree, self.table, self._grow_like)
+                self.suggested = self.changes, found
+            return self.suggested[1][: as_count("most", most)]
 
     def _grow_like(self, rows: NDArray[np.float64]) -> NodeTable:
         """Make a tree of other rows by the rules of this one, and number it."""

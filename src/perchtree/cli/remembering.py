@@ -22,13 +22,14 @@ class Opened(NamedTuple):
 
 def open_to_remember(tree: str) -> Opened:
     """Open a tree whose file is to remember a clustering, if it can be changed."""
+    from ..files.locking import FileInUseError
     from .opening import open_collection
 
     if _is_read_only(tree):
         return Opened(open_collection(tree), f"{tree} is read-only")
     try:
         return Opened(open_collection(tree, write=True))
-    except OSError as error:  # it is being changed by others, or its folder cannot be written to
+    except (FileInUseError, OSError) as error:  # OSError: its folder cannot be written to
         return Opened(open_collection(tree), describe(error))
 
 
@@ -69,12 +70,12 @@ def remember(opened: Opened, tree: str, trackers: "dict[str, Tracker]") -> str |
     news = [collection.clusterings.remember(*item) for item in trackers.items()]
     if not any(news):
         return None
-    try:
-        if obstacle is None:
-            collection.save(tree)
-            return None
-        if _is_read_only(tree):
+    if obstacle is None:
+        collection.save(tree)
+        return None
+    if _is_read_only(tree):
+        try:
             return f"{obstacle}: numbers of clusters are kept in {collection.save_beside(tree)}"
-    except OSError as error:
-        obstacle = describe(error)
+        except OSError as error:
+            obstacle = describe(error)
     return f"numbers of clusters are not remembered: {obstacle}"

@@ -28,7 +28,6 @@ from .._kernels.schema import (
 from ..table import NodeTable, arranged, node_diagonals
 from .extraction import extract, log_heights
 from .numbering import numbered
-from .scales import Suggestion, suggest
 
 Values = NDArray[np.float64]
 
@@ -169,7 +168,6 @@ class Cuts:
     def __init__(self, tree: Tree, table: NodeTable) -> None:
         self._tree, self.table = tree, table
         self._sequences: dict[str, tuple[NDArray[np.int64], Values]] = {}
-        self._suggestions: list[Suggestion] | None = None
         self.n_leaves = table.n_points - int(table.inner.sum())
 
     def sequence(self, criterion: str) -> tuple[NDArray[np.int64], Values]:
@@ -234,12 +232,6 @@ class Cuts:
     def persistent(self, least: int) -> NDArray[np.int64]:
         """Labels of the clusters that persist, of at least so many points; see `extraction`."""
         return label(self.table, extract(self.table, least))
-
-    def suggestions(self, grow: Callable[[Values], NodeTable]) -> list[Suggestion]:
-        """How to cut the tree if nothing is known, the best first; see `scales`."""
-        if self._suggestions is None:
-            self._suggestions = suggest(self._tree, self.table, grow)
-        return self._suggestions
 
     def _n_collapses(self, n_clusters: int) -> int:
         if n_clusters > self.n_leaves:

@@ -9,9 +9,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from .._arguments import as_count
 from .._kernels.schema import NONE
 from .._locks import make_locks
 from ..clusters.remembering import Remembered
+from ..clusters.scales import Suggestion
 from ..encode.interface import Encoder
 from ..encode.making import make_encoder, restore_encoder, same_encoder, store_encoder
 from ..errors import CorruptFileError
@@ -195,7 +197,10 @@ class Collection(Changing, Correctable, Describing):
         contents = others.pop(_SECTION, Contents({}, {}))
         corrections = others.pop(_CORRECTIONS, None)
         stored_encoder = others.pop(_ENCODER, None)
-        self.clusterings = _read_clusterings(path, others.pop(_CLUSTERINGS, None))
+        clusterings = others.pop(_CLUSTERINGS, None)
+        self.clusterings = _read_clusterings(path, clusterings)
+        if clusterings is not None:
+            tree.suggested = _read_suggested(path, clusterings.meta.get("suggested"))
         if beside(path).exists():
             newer = load_sections(beside(path)).get(_CLUSTERINGS)
             self.clusterings.update(_read_clusterings(beside(path), newer))
@@ -250,7 +255,9 @@ class Collection(Changing, Correctable, Describing):
                 contents[_ENCODER] = Contents(*store_encoder(self.encoder), optional=True)
             if len(self.clusterings):
                 self.clusterings.keep(tree.ids)
-                contents[_CLUSTERINGS] = Contents(*self.clusterings.stored(), optional=True)
+                known, labels = self.clusterings.stored()
+                known["suggested"] = tree.suggested
+                contents[_CLUSTERINGS] = Contents(known, labels, optional=True)
             stored = stored._replace(settings=self.settings)
             save_tree(path, stored, self.sections | contents)
             beside(path).unlink(missing_ok=True)
@@ -347,6 +354,19 @@ def _read_clusterings(path: str | Path, contents: Contents | None) -> Remembered
         return Remembered.restored(contents.meta, dict(contents.columns))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise CorruptFileError(f"{path} has clusterings that make no sense") from None
+
+
+def _read_suggested(path: str | Path, stored: Any) -> tuple[int, list[Suggestion]] | None:
+    """What `suggest_cuts` had found, which takes seconds to find again."""
+    try:
+        if stored is None:
+            return None
+        changes, found = stored
+        made = [Suggestion(as_count("n", n), as_count("size", size), float(score))
+                for n, size, score in found]  # fmt: skip
+        return (as_count("changes", changes, least=0), made) if made else None
+    except (TypeError, ValueError):
+        raise CorruptFileError(f"{path} has suggestions that make no sense") from None
 
 
 def _real(path: str | Path) -> Path:
