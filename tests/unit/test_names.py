@@ -1,6 +1,7 @@
 """Keywords of clusters: frequent there, and not everywhere."""
 
 import math
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -46,18 +47,19 @@ def test_keywords_are_those_of_the_formula(texts, size, n_words):
         assert found[1] == slow_keywords(texts, range(size, len(texts)), n_words)
 
 
-@given(LISTS, st.integers(1, 4))
-def test_counts_add_up_along_a_tree(texts, n_words):
-    """Nodes are named as if each were counted by itself, however many are shown."""
+@given(LISTS, st.integers(1, 4), st.integers(1, 9), st.integers(1, 4))
+def test_counts_add_up_along_a_tree(texts, n_words, few, least):
+    """Nodes are named as if each were counted by itself, whichever are added up."""
     X = np.array([len(text) for text in texts], float)[:, np.newaxis]
     collection = Collection(search="astar")
     collection.add(X, texts=texts)
     table = collection.tree.table
     top = truncated(table, 5)
-    ends = {place: top.members(place) for place, below in enumerate(top.children) if not below}
-    found = name_nodes(Terms(texts), top.children, ends, n_words)
+    with mock.patch("perchtree.clusters.names._FEW", few):
+        found = name_nodes(Terms(texts), top.children, top.members, least, n_words)
     for place, words in enumerate(found):
-        assert words == slow_keywords(texts, top.members(place).tolist(), n_words)
+        own = top.members(place).tolist()
+        assert words == (slow_keywords(texts, own, n_words) if len(own) >= least else [])
 
 
 def test_neither_common_words_nor_one_rare_word_wins():

@@ -14,7 +14,7 @@ node of a tree can be named.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -155,27 +155,45 @@ def name_groups(
     return [keywords.of(group) for group in terms.counted(places, groups, n_groups)]
 
 
-def name_nodes(
-    terms: Terms, children: Sequence[Sequence[int]], ends: Mapping[int, Numbers], n_words: int
-) -> list[list[str]]:
-    """The keywords of nodes, parents before children, that hold all texts.
+_FEW = 64
+"""Nodes of so many texts are counted by themselves, many at a time; larger ones add up."""
 
-    `children` are the two places of each node's children, none for an end; `ends` has the texts of
-    those. A text is read once: counts add up towards the root.
+
+def name_nodes(
+    terms: Terms,
+    children: Sequence[Sequence[int]],
+    members: Callable[[int], Numbers],
+    least: int,
+    n_words: int,
+) -> list[list[str]]:
+    """The keywords of nodes with at least so many texts; none for smaller ones.
+
+    Nodes come parents before children, the first holds all texts. `children` are the two places of
+    each node's children, or none; `members` has the texts of a node.
     """
-    number = {place: end for end, place in enumerate(ends)}
-    places = np.concatenate(list(ends.values()))
-    groups = np.repeat(np.arange(len(ends)), [len(texts) for texts in ends.values()])
-    counted = terms.counted(places, groups, len(ends))
-    (everything,) = terms.counted(places, np.zeros(len(places), np.int64), 1)
-    keywords = Keywords(terms.words, everything, n_words)
-    named: list[list[str]] = [[] for _ in children]
-    waiting: dict[int, Counted] = {}
+    texts = [members(place) for place in range(len(children))]
+    few = [len(own) <= _FEW or not below for own, below in zip(texts, children, strict=True)]
+    needed = {place for place, own in enumerate(texts) if few[place] and len(own) >= least}
+    needed |= {
+        child
+        for place, below in enumerate(children)
+        if not few[place]
+        for child in below
+        if few[child]
+    }
+    needed |= {0} if few[0] else set()
+    counted = _count_each(terms, {place: texts[place] for place in sorted(needed)})
     for place in range(len(children) - 1, -1, -1):
-        if children[place]:
-            left, right = (waiting.pop(child) for child in children[place])
-            waiting[place] = left.joined(right)
-        else:
-            waiting[place] = counted[number[place]]
-        named[place] = keywords.of(waiting[place])
-    return named
+        if not few[place]:
+            left, right = (counted[child] for child in children[place])
+            counted[place] = left.joined(right)
+    keywords = Keywords(terms.words, counted[0], n_words)
+    return [
+        keywords.of(counted[place]) if len(own) >= least else [] for place, own in enumerate(texts)
+    ]
+
+
+def _count_each(terms: Terms, groups: dict[int, Numbers]) -> dict[int, Counted]:
+    places = np.concatenate(list(groups.values()))
+    numbers = np.repeat(np.arange(len(groups)), [len(texts) for texts in groups.values()])
+    return dict(zip(groups, terms.counted(places, numbers, len(groups)), strict=True))
