@@ -149,7 +149,8 @@ def test_corrections_are_changes(perch, shop):
     perch("cut", "shop.perch", "-k", 3, "-o", "b.csv", "-q")
     result = perch("changes", "shop.perch")
     assert "split" in result.stdout
-    assert "perch cut -k 3: 8 of 10 points kept their cluster's number" in result.stderr
+    told = "perch: cut with -k 3: 1 split; 8 of 10 points kept their cluster's number\n"
+    assert result.stderr == told
     tracker = Collection.open("shop.perch").clusterings["-k 3"]
     assert tracker.stayed == (8, 10)
 
@@ -171,6 +172,23 @@ def test_moves_are_told(perch, shop):
     perch("remove", "shop.perch", "--id", "k4", "-q")
     perch("changes", "shop.perch", "-o", "none.csv", "-q")
     assert rows_of("none.csv") == []
+
+
+def test_removed_clusters_end(perch, shop):
+    perch("cut", "shop.perch", "-k", 3, "-o", "a.csv")
+    perch("remove", "shop.perch", "--id", "k9", "-q")
+    assert 9 not in Collection.open("shop.perch").clusterings["-k 3"].points
+    perch("cut", "shop.perch", "-k", 2, "-o", "b.csv", "-q")  # another one
+    perch("cut", "shop.perch", "--distance", 40, "-o", "c.csv", "-q")
+    perch("cut", "shop.perch", "-k", 3, "-o", "d.csv", "-q")
+    shown = perch("changes", "shop.perch", "-k", 3).stdout
+    assert "split" in shown or "end" in shown
+    perch("remove", "shop.perch", *[part for i in range(5, 9) for part in ("--id", f"k{i}")], "-q")
+    perch("cut", "shop.perch", "--distance", 40, "-o", "e.csv", "-q")
+    perch("changes", "shop.perch", "--distance", 40, "-o", "changes.csv", "-q")
+    assert [(row["kind"], row["before"], row["points"]) for row in rows_of("changes.csv")] == [
+        ("end", "1", "4")
+    ]
 
 
 def test_a_read_only_tree(perch, shop, tmp_path):

@@ -80,7 +80,7 @@ def test_describe():
     assert frame["exemplar"].tolist() == ["b", "d", "f"]
     assert frame["text"].tolist()[:2] == ["tea bag", "red socks"]
     assert frame["text"].isna().tolist() == [False, False, True]
-    assert frame["keywords"].tolist() == ["tea", "socks, red, wool", ""]
+    assert frame["keywords"].tolist() == ["tea", "socks", ""]
     confidence = model.confidence_
     assert frame["cohesion"].tolist() == [
         round(float(confidence[model.all_labels_ == label].mean()), 3) for label in range(3)

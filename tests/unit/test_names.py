@@ -30,7 +30,7 @@ def slow_keywords(texts, group, n_words):
                 scores[word] = share
             elif c:
                 scores[word] = share * math.log(share / outside) * math.log(len(texts) / everywhere)
-    if len(group) > 2:
+    if len(group) > 1:
         scores = {word: score for word, score in scores.items() if inside[word] > 1}
     rounded = {word: round(score, 9) for word, score in scores.items()}
     good = [word for word in rounded if rounded[word] > 0]

@@ -171,13 +171,25 @@ def changes(
     table = _changes(collection, tracker)
     _put(table, rows, output)
     if not quiet:
-        same, before = tracker.stayed
-        kept = f"{same:,} of {count(before, 'point')} kept their cluster's number"
+        written = f"; written to {output}" if output else _rest(len(table["kind"]), rows)
         say(
-            f"perch cut {options}".rstrip()
-            + (f": {kept}" if before else ": nothing was written before that")
-            + (f"; written to {output}" if output else _rest(len(table["kind"]), rows))
+            f"cut {'with ' + options if options else 'without options'}: {_total(tracker)}{written}"
         )
+
+
+def _total(tracker: Any) -> str:
+    """How many changes there were of each kind, and how many points kept their number."""
+    from collections import Counter
+
+    same, before = tracker.stayed
+    if not before:
+        return "nothing was written before that"
+    kinds = Counter(event.kind for event in tracker.events) | Counter(
+        move=len(tracker.moves.points)
+    )
+    told = ", ".join(count(number, kind) for kind, number in kinds.items() if number)
+    kept = f"{same:,} of {count(before, 'point')} kept their cluster's number"
+    return f"{told}; {kept}" if told else kept
 
 
 def _changes(collection: "Collection", tracker: Any) -> dict[str, list[Any]]:

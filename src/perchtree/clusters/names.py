@@ -7,8 +7,8 @@ the word's score is
 
 its share in the group, weighted by how much larger it is than its share in all other texts, and by
 its rarity. A word that is common everywhere has a ratio near one and little weight, and a rare word
-of one record has a small share; in a group of three texts or more, words that only one of them has
-do not count. Counts of a node are the sums of its children's, so every node of a tree can be named.
+of one record has a small share; in a group of several texts, words that only one of them has do not
+count. Counts of a node are the sums of its children's, so every node of a tree can be named.
 """
 
 import re
@@ -131,7 +131,7 @@ class Keywords:
         everything.
         """
         n_texts, words, counts = group
-        if n_texts > 2:
+        if n_texts > 1:
             words, counts = words[counts > 1], counts[counts > 1]
         share = counts / max(n_texts, 1)
         if n_texts == self._n_texts:

@@ -38,9 +38,9 @@ class Remembered:
         tracker = Tracker() if known is None else copy.copy(known)
         tracker.events = []
         labels = tracker.number(points, clusters)
-        if known is not None and _equal(known.points, points) and _equal(known.labels, labels):
-            return known
-        return tracker
+        if known is None or known.sizes != tracker.sizes:
+            return tracker
+        return known if _equal(known.points, points) and _equal(known.labels, labels) else tracker
 
     def remember(self, options: str, tracker: Tracker) -> bool:
         """Keep a clustering that is written; whether that is news."""
@@ -62,9 +62,11 @@ class Remembered:
         for tracker in self._trackers.values():
             tracker.keep(living)
 
-    def copy(self) -> Self:
-        """An independent copy."""
-        return copy.deepcopy(self)
+    def copy(self, living: Labels) -> Self:
+        """An independent copy, without points that were removed."""
+        twin = copy.deepcopy(self)
+        twin.keep(living)
+        return twin
 
     # Files
 

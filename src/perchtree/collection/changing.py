@@ -184,7 +184,6 @@ class Changing(Asking):
             gone = ids[~tree.holds(ids)].tolist()
             self.records.forget(gone)
             self.pairs.drop(gone)
-            self.clusterings.keep(tree.ids)
             if tree.n_points == 0:
                 self.records.drop_from(0)
 

@@ -309,7 +309,7 @@ class Collection(Changing, Correctable, Describing):
             state = vars(self) | {
                 "records": self.records.copy(self.ids),
                 "pairs": self.pairs.copy(),
-                "clusterings": self.clusterings.copy(),
+                "clusterings": self.clusterings.copy(self.ids),
                 "_tree": None if self._tree is None else self._tree.__getstate__(),
                 "notes": copy.deepcopy(self.notes),
                 "sections": dict(self.sections),

@@ -34,7 +34,7 @@ class Describing(Asking):
         >>> titles = ["green tea", "black tea", "red socks", "wool socks"]
         >>> _ = shop.add([[0.0], [1.0], [8.0], [9.0]], texts=titles)
         >>> [str(name) for name in shop.names(shop.tree.cut(2))]
-        ['tea, green, black', 'socks, red, wool']
+        ['tea', 'socks']
         """
         with self.tree.reading():
             numbers, n_clusters = self._numbered(labels)[1:]
