@@ -396,6 +396,7 @@ def info(tree: str, as_json: bool) -> None:
             "texts": collection.texts is not None,
             "corrections": len(collection.pairs),
             "encoder": None if collection.encoder is None else name_of(collection.encoder),
+            "remembered": [f"perch cut {own}".strip() for own in collection.clusterings] or None,
             "suggested numbers of clusters": [
                 cut.n_clusters for cut in grown.suggest_cuts(5) if cut.stands_out
             ],
