@@ -151,8 +151,8 @@ def test_two_obvious_clusters():
     assert tree.cut(2, criterion="cost").tolist() == [0, 1, 0, 1, 0]
 
 
-@pytest.mark.parametrize("exponent", [1.0, 1.5])
-def test_skewed_sizes_are_cut_by_height(exponent):
+def skewed(exponent):
+    """A tree of 30 clusters whose sizes follow a power law, and the cluster of each point."""
     shares = np.arange(1, 31) ** -exponent
     sizes = np.maximum(2, (600 * shares / shares.sum()).astype(int))
     rng = np.random.default_rng(0)
@@ -161,9 +161,25 @@ def test_skewed_sizes_are_cut_by_height(exponent):
     X = centres[classes] + 0.3 * rng.normal(size=(len(classes), 12))
     tree = ClusterTree(12)
     tree.insert(X)
+    return tree, classes
+
+
+@pytest.mark.parametrize("exponent", [1.0, 1.5])
+def test_skewed_sizes_are_cut_by_height(exponent):
+    tree, classes = skewed(exponent)
     assert np.array_equal(tree.cut(30), tree.cut(30, criterion="height"))
     assert pairwise_f1(classes, tree.cut(30)) > 0.9
     assert pairwise_f1(classes, tree.cut(30, criterion="cost")) < 0.6
+
+
+def test_several_numbers_are_cut_by_what_suits_each_of_them():
+    """Whatever their order: by height only if each alone would be."""
+    tree, _ = skewed(1.0)
+    assert np.array_equal(tree.cut(300), tree.cut(300, criterion="blend"))
+    assert not np.array_equal(tree.cut(30), tree.cut(30, criterion="blend"))
+    for numbers in ([30, 300], [300, 30]):
+        assert np.array_equal(tree.cut(numbers), tree.cut(numbers, criterion="blend"))
+    assert np.array_equal(tree.cut([30, 29]), tree.cut([30, 29], criterion="height"))
 
 
 def test_sizes_that_are_alike_are_cut_by_the_blend():
