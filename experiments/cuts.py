@@ -21,6 +21,7 @@ from perchtree.clusters.cuts import label
 from perchtree.clusters.extraction import extract
 from perchtree.metrics import pairwise_f1
 
+from . import confidence
 from .algorithms.peers import run_evoc, run_hdbscan
 from .data import NAMES, load
 from .modes import table
@@ -145,6 +146,8 @@ def page(results: dict[str, list[Run]], rows: int, orders: int) -> Iterator[str]
     yield from _with_a_size(of, names, stars)
     yield from _at_k(of, names, stars)
     yield from _skewed(of)
+    yield ""
+    yield from confidence.sections(json.loads(confidence.RESULTS.read_text()))
 
 
 def _without_k(of: dict[str, Run], names: list[str], titles: dict[str, str]) -> Iterator[str]:

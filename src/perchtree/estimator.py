@@ -14,7 +14,7 @@ from ._arguments import as_count
 from ._renamed import moved
 from ._validate import PROJECT_FIRST
 from .clusters.exemplars import find_exemplars
-from .clusters.names import Name, Terms, keywords
+from .clusters.names import Name
 from .clusters.tracking import Event, Tracker
 from .collection import Collection
 from .errors import CorruptFileError
@@ -23,7 +23,6 @@ from .settings import FIXED, RULES, Settings, takes_settings
 from .tree import ClusterTree
 
 _SECTION = "estimator"
-_KEYWORDS = 5
 _OWN = ("n_clusters", "distance_threshold", "min_cluster_size", "verbose")
 """Parameters that are not settings of the tree."""
 
@@ -100,6 +99,9 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     cluster_ids_, cluster_sizes_, exemplars_ : arrays of shape (n_clusters,)
         The ids in `all_labels_`, how many points each has, and the key of a point close to its
         mean.
+    confidence_ : float64 array of shape (n_points,)
+        How firmly each point sits in its cluster, in the order of `keys_`: its silhouette in
+        distances along the tree; see `ClusterTree.confidence`.
     names_ : list of Name
         Keywords and the text of an exemplar of each cluster, in the order of `cluster_ids_`, if
         points have texts.
@@ -401,26 +403,18 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         collection = self.collection_ if self.__sklearn_is_fitted__() else None
         if collection is None or collection.texts is None:
             raise AttributeError("names are made of texts: fit(X, texts=...)")
-        with self.tree_.reading() as tree:
-            points, labels = self._read()
-            clusters, numbers = np.unique(labels, return_inverse=True)
-            ids = find_exemplars(tree, self.tree_.table, numbers)
-            texts = collection.records.column("texts", ids) or [None] * len(ids)
-            terms = self._terms_of(collection)
-        order = np.argsort(numbers, kind="stable")
-        starts = np.searchsorted(numbers[order], np.arange(1, len(clusters)))
-        words = keywords(terms, points, np.split(points[order], starts), _KEYWORDS)
-        return [Name(tuple(own), text) for own, text in zip(words, texts, strict=True)]
+        with self.tree_.reading():
+            return collection.names(self.all_labels_)
 
-    def _terms_of(self, collection: Collection) -> Terms:
-        """The words of all texts by id; those of earlier readings are not read again."""
-        known, terms = getattr(self, "_terms", (None, Terms()))
-        if known is not collection:
-            terms = Terms()
-            self._terms = collection, terms
-        new = np.arange(len(terms), collection.tree.next_id)
-        terms.extend(collection.records.column("texts", new) or [None] * len(new))
-        return terms
+    @property
+    def confidence_(self) -> NDArray[np.float64]:
+        with self.tree_.reading():
+            return self.tree_.confidence(self.all_labels_)
+
+    def describe(self) -> Any:
+        """A pandas DataFrame with one row per cluster, the largest first; `Collection.describe`."""
+        with self.tree_.reading():
+            return self.collection_.describe(self.all_labels_)
 
     @property
     def keys_(self) -> NDArray[Any]:
@@ -500,6 +494,7 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 "tracker": self._tracker.stored(),
                 "last": self._last,
             }
+            self._tracker.keep(self.tree_.ids)
             columns = self._tracker.columns()
         collection.sections[_SECTION] = Contents(meta, columns, optional=True)
         collection.save(path)

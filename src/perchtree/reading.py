@@ -28,6 +28,7 @@ from ._kernels.schema import (
     Tree,
 )
 from ._locks import FairLock
+from .clusters.confidence import find_confidence
 from .clusters.cuts import (
     CRITERIA,
     PRICES,
@@ -36,7 +37,8 @@ from .clusters.cuts import (
     find_cluster,
     points_below,
 )
-from .clusters.scales import Suggestion
+from .clusters.numbering import numbered
+from .clusters.scales import Suggestion, suggest
 from .table import (
     NodeHeights,
     NodeTable,
@@ -97,6 +99,8 @@ class ReadableTree:
     _table: NodeTable | None
     _made_cuts: Cuts | None
     _heights: tuple[int, NodeHeights] | None
+    suggested: tuple[int, list[Suggestion]] | None
+    """What `suggest_cuts` has found, and at which count of changes: copies and files keep it."""
 
     @property
     def _tree(self) -> Tree:
@@ -293,8 +297,9 @@ class ReadableTree:
             height, pooled over pairs of points where it is less than further down; "size": the
             number of points; "blend": that x the cube root of the height; "scatter": the sum of
             squares within it; "ward": its increase. None takes "cost" for a level. For a number of
-            clusters (the first one) it takes "pooled" if such clusters stand out much more than
-            those by "blend", as they do where sizes are skewed, and else "blend".
+            clusters it takes "pooled" if such clusters stand out much more than those by "blend",
+            as they do where sizes are skewed, and else "blend"; for several numbers, "pooled" only
+            if that is so for each of them.
 
         Returns
         -------
@@ -337,9 +342,45 @@ class ReadableTree:
             counts = [as_count("n_clusters", n) for n in np.atleast_1d(n_clusters).tolist()]
             if not counts:
                 raise ValueError("n_clusters is empty: name at least one number of clusters")
-            criterion = criterion or cuts.pick(counts[0])
+            criterion = criterion or cuts.pick(counts)
             labels = [cuts.into(count, criterion) for count in counts]
             return np.column_stack(labels) if several else labels[0]
+
+    def confidence(self, labels: ArrayLike) -> NDArray[np.float64]:
+        """How firmly each point sits in its cluster, from 0 to 1, by the tree alone.
+
+        It is the point's silhouette in distances along the tree: 1 - a / b, where a is the mean
+        height at which it meets the other points of its cluster, and b the height of the node
+        above the cluster, where it meets others first. What was corrected counts by the nodes
+        that it consists of. docs/cuts.md shows how often points are right by their confidence.
+
+        Parameters
+        ----------
+        labels : array-like of whole numbers
+            The cluster of each point, in the order of `ids`, as `cut` returns them.
+
+        Examples
+        --------
+        >>> from perchtree import ClusterTree
+        >>> tree = ClusterTree(n_features=1)
+        >>> _ = tree.insert([[0], [1], [3], [10], [11]])
+        >>> tree.confidence(tree.cut(2)).round(2)
+        array([0.81, 0.81, 0.72, 0.89, 0.89])
+        """
+        with self._lock:
+            if self.n_points == 0:
+                return np.empty(0)
+            return find_confidence(self.table, numbered(self.as_labels(labels))[0])
+
+    def as_labels(self, labels: ArrayLike) -> NDArray[np.int64]:
+        """Labels as an array; ValueError unless there is a whole number for each point."""
+        given = np.asarray(labels)
+        if given.shape != (self.n_points,) or given.dtype.kind not in "iu":
+            raise ValueError(
+                f"expected {self.n_points} whole numbers, the cluster of each point, got an "
+                f"array of {given.dtype} of the shape {given.shape}"
+            )
+        return given.astype(np.int64, copy=False)
 
     def cut_level(self, n_clusters: int, *, criterion: str = "cost") -> float:
         """The level at which a cut gives `n_clusters` clusters, for `cut` and `cluster_of`."""
@@ -356,10 +397,14 @@ class ReadableTree:
         which says so: a minimum size of a sixteenth of the points, for few clusters.
 
         The points without clusters are made from a sample of at most 2,048, by a fixed rule: the
-        answer repeats. It is kept until the tree changes. Hits and misses: docs/cuts.md.
+        answer repeats. It is kept until the tree changes, by copies too. docs/cuts.md has hits
+        and misses.
         """
         with self._lock:
-            return self._cuts().suggestions(self._grow_like)[: as_count("most", most)]
+            if self.suggested is None or self.suggested[0] != self.changes:
+                found = suggest(self._tree, self.table, self._grow_like)
+                self.suggested = self.changes, found
+            return self.suggested[1][: as_count("most", most)]
 
     def _grow_like(self, rows: NDArray[np.float64]) -> NodeTable:
         """Make a tree of other rows by the rules of this one, and number it."""

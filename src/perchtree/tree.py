@@ -139,6 +139,7 @@ class ClusterTree(ReadableTree):
         self._search = make_search(self.settings)
         self._search.n_jobs = count_jobs(self.settings.n_jobs)
         self.use_locks(make_locks())
+        self.suggested = None
         self._forget()
 
     def use_locks(self, locks: Locks) -> None:
@@ -531,6 +532,7 @@ class ClusterTree(ReadableTree):
                 "settings": stored.settings.as_dict(),
                 "tree": _arrays.copied(stored.tree),
                 "work": stored.work,
+                "suggested": self.suggested,
             }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -541,6 +543,7 @@ class ClusterTree(ReadableTree):
         self.settings, tree = Settings(**state["settings"]), Tree(*arrays)
         self.n_features = tree.points.shape[1]
         self._own(tree, state["work"])
+        self.suggested = state.get("suggested")
 
     def __getattr__(self, name: str) -> Any:
         """Settings can be read as attributes: `tree.linkage`."""

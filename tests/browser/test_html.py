@@ -265,3 +265,25 @@ class TestOtherPages:
             server.shutdown()
         assert fetched == "refused"
         assert asked == [f"/{page.name}"]
+
+
+def test_corrections_are_listed_and_a_name_is_shown_once(browser, tmp_path):
+    """Nodes of a chain may all have one name: the path has it once, for the one in focus."""
+    tree = ClusterTree(1)
+    tree.insert(np.concatenate([np.arange(16) ** 2, 10_000 + np.arange(16)])[:, np.newaxis])
+    texts = ["tea " + HOSTILE, *[f"tea {i}" for i in range(15)], *[f"hat {i}" for i in range(16)]]
+    path = tmp_path / "tree.html"
+    said = [("together", 0, 20), ("apart", 1, 2)]
+    tree.to_html(path, texts, corrections=said)
+    wait_for(browser, f"file://{path}")
+    panel = browser.find_element(By.ID, "panel")
+    assert f"tea {HOSTILE}"[:79] + "… belongs with hat 4" in panel.text
+    assert "tea 0 does not belong with tea 1" in panel.text
+    assert not browser.execute_script("return window.hacked")
+    assert "2 corrections" in browser.find_element(By.ID, "summary").text
+    for _ in range(3):  # from the root towards the largest parts
+        browser.find_element(By.TAG_NAME, "body").send_keys(Keys.ARROW_DOWN)
+    browser.find_element(By.TAG_NAME, "body").send_keys(Keys.ENTER)
+    names = [button.text for button in browser.find_elements(By.CSS_SELECTOR, "#path button")]
+    assert names in (["all points", "tea"], ["all points", "hat"])
+    assert browser.get_log("browser") == []

@@ -103,7 +103,9 @@ def test_labels_of_another_clustering(people):
     assert corrected.labels.tolist() == [0, 0, 0, 0, 0, 0, 1, 1, 2, 3]
     assert corrected[1:] == (3, 4)
     for wrong in ([0, 1], np.zeros(10), [["a"]] * 10, np.zeros((10, 1), int)):
-        with pytest.raises(ValueError, match="expected 10 whole numbers, the cluster of each rec"):
+        with pytest.raises(
+            ValueError, match="expected 10 whole numbers, the cluster of each point"
+        ):
             people.corrected(wrong)
     with pytest.raises(ValueError, match="the collection is empty"):
         Collection().corrected([])

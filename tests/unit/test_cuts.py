@@ -151,9 +151,8 @@ def test_two_obvious_clusters():
     assert tree.cut(2, criterion="cost").tolist() == [0, 1, 0, 1, 0]
 
 
-@pytest.mark.jit
-@pytest.mark.parametrize("exponent", [1.0, 1.5])
-def test_skewed_sizes_are_cut_by_pooled_heights(exponent):
+def skewed(exponent):
+    """A tree of 30 clusters whose sizes follow a power law, and the cluster of each point."""
     shares = np.arange(1, 31) ** -exponent
     sizes = np.maximum(2, (600 * shares / shares.sum()).astype(int))
     rng = np.random.default_rng(0)
@@ -162,9 +161,27 @@ def test_skewed_sizes_are_cut_by_pooled_heights(exponent):
     X = centres[classes] + 0.3 * rng.normal(size=(len(classes), 12))
     tree = ClusterTree(12)
     tree.insert(X)
+    return tree, classes
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize("exponent", [1.0, 1.5])
+def test_skewed_sizes_are_cut_by_pooled_heights(exponent):
+    tree, classes = skewed(exponent)
     assert np.array_equal(tree.cut(30), tree.cut(30, criterion="pooled"))
     assert pairwise_f1(classes, tree.cut(30)) > 0.9
     assert pairwise_f1(classes, tree.cut(30, criterion="cost")) < 0.6
+
+
+@pytest.mark.jit
+def test_several_numbers_are_cut_by_what_suits_each_of_them():
+    """Whatever their order: by pooled heights only if each alone would be."""
+    tree, _ = skewed(1.0)
+    assert np.array_equal(tree.cut(300), tree.cut(300, criterion="blend"))
+    assert not np.array_equal(tree.cut(30), tree.cut(30, criterion="blend"))
+    for numbers in ([30, 300], [300, 30]):
+        assert np.array_equal(tree.cut(numbers), tree.cut(numbers, criterion="blend"))
+    assert np.array_equal(tree.cut([30, 29]), tree.cut([30, 29], criterion="pooled"))
 
 
 @pytest.mark.parametrize("linkage", ["box", "average"])

@@ -129,3 +129,21 @@ def test_what_is_wrong_is_said(write, tmp_path):
         with pytest.raises(ValueError, match=line):
             write(**options)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_keywords_and_corrections(write):
+    texts = [f"{i} tea" for i in range(10)] + [f"{i} hat" for i in range(10)]
+    assert "said" not in write(20, texts=texts).content
+    said = [("together", 7, 3 * 19 + 7), ("apart", 10, 13)]
+    content = write(20, GappedTree, texts=texts, corrections=said).content
+    assert content["n_said"] == 2
+    assert [entry[2:] for entry in content["said"]] == [
+        [1, "0 tea", "9 hat"],
+        [0, "1 tea", "2 tea"],
+    ]
+    for (one, other, *_), (_, a, b) in zip(content["said"], said, strict=True):
+        assert [content["ids"][one], content["ids"][other]] == [a, b]
+    branches = set(range(39)) - set(content["pairs"])
+    named = {i: words for i, words in enumerate(content["words"]) if words}
+    assert {*named.values()} >= {"tea", "hat"}
+    assert all(content["sizes"][i] >= 4 and i > 0 and i not in branches for i in named)

@@ -6,6 +6,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.text import Annotation
 
 from gapped import GappedTree
 from perchtree import ClusterTree
@@ -34,7 +35,14 @@ def made(n_points, kind=ClusterTree, **mode):
 
 
 def shown(ax):
-    return [text.get_text() for text in ax.texts]
+    """What is written beside each branch: its size and keywords, and an exemplar's text."""
+    branches = []
+    for text in ax.texts:
+        if isinstance(text, Annotation) and not isinstance(text.xycoords[0], str):
+            branches[-1] += "  " + text.get_text()  # right of the text before
+        else:
+            branches.append(text.get_text())
+    return branches
 
 
 def legend_entries(ax):
@@ -55,6 +63,23 @@ def test_dendrogram(mode, n_points):
     assert sum(sizes) == n_points
     for text in shown(ax):
         assert "text " in text
+
+
+def test_branches_have_keywords_and_corrections_are_drawn():
+    tree = ClusterTree(1)
+    tree.insert(np.array([0, 1, 2, 3, 50, 51, 52, 99.0])[:, np.newaxis])
+    texts = ["green tea", "black tea", "tea", "tea bag", "old socks", "socks", "new socks", "hat"]
+    said = [("together", 0, 7), ("apart", 1, 2)]
+    ax = plot.plot_dendrogram(tree, 3, texts=texts, corrections=said)
+    ax.figure.canvas.draw()
+    caption, *branches = shown(ax)
+    assert "clusters follow them" in caption
+    assert branches == ["3  socks", "hat", "4  tea  black tea"]
+    (together, apart) = (line for line in ax.lines if line.get_marker() == "o")
+    assert together.get_ydata().tolist() == [2, 1]
+    assert apart.get_ydata().tolist() == [2, 2]
+    many = plot.plot_dendrogram(tree, 3, corrections=said * 25)
+    assert any("10 more are not drawn" in text.get_text() for text in many.texts)
 
 
 def test_dendrogram_without_extras():
@@ -86,7 +111,7 @@ def test_text_acts_on_nothing_around_it():
     ax.figure.canvas.draw()
     assert ax.get_title(loc="left") == "ab c"
     assert legend_entries(ax) == ["_hidden", "x"]
-    assert shown(ax) == ["20  t u"]
+    assert shown(ax) == ["20  t, u  t u"]
 
 
 def test_each_class_has_its_colour():

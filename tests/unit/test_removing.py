@@ -261,6 +261,11 @@ def test_erased_means_erased(tmp_path, settings):
     model = Perch(n_clusters=3, **settings).fit(X, keys=KEYS)
     model.partial_fit(secret, keys=["secret-key"], texts=["secret-text"], classes=["secret-class"])
     assert len(model.all_labels_) == 41
+    assert len(model.names_) == 3
+    for k in (1, 3):
+        ids, labels = collection.ids, collection.tree.cut(k)
+        collection.clusterings.remember(f"-k {k}", collection.clusterings.matched("", ids, labels))
+    collection.names(collection.tree.cut(3))
     collection.remove(["secret-key"])
     model.remove(["secret-key"])
     collection.save(tmp_path / "collection.perch")
@@ -273,6 +278,13 @@ def test_erased_means_erased(tmp_path, settings):
     traces = [b"secret", *(x.tobytes() for x in vector), *(np.float64(x).tobytes() for x in vector)]
     for written in kept:
         assert not [trace for trace in traces if trace in written]
+    for clusterings in (
+        collection.clusterings,
+        Collection.open(tmp_path / "collection.perch").clusterings,
+    ):
+        assert len(clusterings) == 2
+        assert not any(40 in clusterings[own].points for own in clusterings)
+    assert 40 not in Perch.load(tmp_path / "model.perch")._tracker.points
 
 
 def test_an_interrupted_removal_leaves_whole_records():

@@ -65,6 +65,7 @@ def test_repeats_and_is_kept_until_the_tree_changes():
     tree, again = grow(X), grow(X)
     assert tree.suggest_cuts() == again.suggest_cuts()
     assert tree.suggest_cuts()[0] is tree.suggest_cuts(1)[0]
+    assert tree.copy().suggest_cuts()[0] is tree.suggest_cuts(1)[0]
     tree.insert(blobs(20, 10, seed=1))
     assert tree.suggest_cuts()[0].n_clusters > again.suggest_cuts()[0].n_clusters
 

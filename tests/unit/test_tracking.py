@@ -51,6 +51,27 @@ def test_a_point_that_changes_sides_is_no_event():
 
 
 @given(st.data())
+def test_moves_are_what_no_event_explains(data):
+    tracker, n = Tracker(), 12
+    for _ in range(2):
+        raw = data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n))
+        before = tracker.labels
+        tracker.number(np.arange(n), np.unique(raw, return_inverse=True)[1])
+    pairs = list(zip(before.tolist(), tracker.labels.tolist(), strict=True))
+    expected = [
+        (point, *pair)
+        for point, pair in enumerate(pairs)
+        if pair[0] != pair[1]
+        and not any(pair[0] in e.before and pair[1] in e.after for e in tracker.events)
+    ]
+    assert list(zip(*(column.tolist() for column in tracker.moves), strict=True)) == expected
+    assert tracker.stayed == (sum(old == new for old, new in pairs), n)
+    tracker.keep(np.arange(6))
+    assert tracker.moves.points.tolist() == [point for point, *_ in expected if point < 6]
+    assert tracker.labels.tolist() == [new for _, new in pairs[:6]]
+
+
+@given(st.data())
 def test_ids_are_a_renumbering(data):
     tracker, used, n_points = Tracker(), set(), 0
     for _ in range(4):

@@ -10,6 +10,7 @@ from .changing import merge, remove
 from .correcting import correct
 from .demo import demo
 from .growing import add, fit, refine
+from .looking import changes, clusters
 from .running import describe, inert_usage_errors, say
 from .showing import check, export, plot
 from .vectors import encode
@@ -62,6 +63,8 @@ for command in (
     refine,
     correct,
     cut,
+    clusters,
+    changes,
     predict,
     score,
     info,

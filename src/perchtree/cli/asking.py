@@ -9,7 +9,17 @@ import click
 
 from ..inert import inert_line, short_list
 from .choosing import CHOICE, choose
-from .options import CRITERION, FORCE, INPUT, INPUT_COLUMNS, N_JOBS, QUIET, TREE, Reading
+from .options import (
+    CRITERION,
+    FORCE,
+    INPUT,
+    INPUT_COLUMNS,
+    N_JOBS,
+    QUIET,
+    TREE,
+    Reading,
+    check_table,
+)
 from .running import Command, count, say
 
 if TYPE_CHECKING:
@@ -41,6 +51,12 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @CHOICE
 @CRITERION
 @TABLE
+@click.option(
+    "--remember/--no-remember",
+    default=True,
+    help="Whether clusters keep the numbers that they had when TREE was last cut with the same "
+    "options, and this clustering is kept in TREE for the next time. [default: remember]",
+)
 @FORCE
 @QUIET
 def cut(
@@ -51,14 +67,19 @@ def cut(
     min_size: int | None,
     criterion: str | None,
     output: str,
+    remember: bool,
     force: bool,
     quiet: bool,
 ) -> None:
-    """Write the cluster of every point of TREE: a table of ids and clusters.
+    """Write the cluster of every point of TREE: a table of ids, clusters and confidences.
 
-    With classes and texts, if the tree has them. Clusters are numbered by their first points.
-    They follow what was said by `perch correct`, so their number may differ from K; clusterings of
-    several K are nested only where nothing was corrected.
+    With classes and texts, if the tree has them. A confidence says how firmly a point sits in its
+    cluster, from 0 to 1. Clusters are numbered by their first points; when TREE has changed and is
+    cut again with the same options, those that persist keep their numbers, and `perch changes`
+    lists the others.
+
+    Clusters follow what was said by `perch correct`, so their number may differ from K; clusterings
+    of several K are nested only where nothing was corrected.
 
     \b
     Examples:
@@ -68,15 +89,32 @@ def cut(
       perch cut people.perch --distance 0.3 -o -
     """
     from ..outputs import open_table
+    from . import remembering
     from .opening import open_collection
 
-    _check_table(output, force, [tree])
-    collection = open_collection(tree)
-    chosen = choose(
-        collection, n_clusters, distance=distance, similarity=similarity,
-        min_size=min_size, criterion=criterion,
-    )  # fmt: skip
-    clusters = {name: clustering.labels for name, clustering in chosen.columns.items()}
+    check_table(output, force, [tree])
+    choice: dict[str, Any] = {
+        "distance": distance, "similarity": similarity, "min_size": min_size,
+        "criterion": criterion,
+    }  # fmt: skip
+    if remember:
+        opened = remembering.open_to_remember(tree)
+    else:
+        opened = remembering.Opened(open_collection(tree))
+    with opened.collection as collection:
+        chosen = choose(collection, n_clusters, **choice)
+        labels: list[Any] = [clustering.labels for clustering in chosen.columns.values()]
+        if remember:
+            options = remembering.option_names(n_clusters, **choice)
+            trackers = remembering.match(collection, chosen, options)
+            labels = [trackers[own].labels for own in options]
+            remark = remembering.remember(opened, tree, trackers)
+            if remark:
+                say(remark)
+    clusters: dict[str, Any] = {}
+    for name, own in zip(chosen.columns, labels, strict=True):
+        clusters[name] = own
+        clusters[name.replace("cluster", "confidence")] = collection.tree.confidence(own).round(3)
     known = {"id": collection.keys, "class": collection.classes, "text": collection.texts}
     table = {name: column for name, column in known.items() if column is not None} | clusters
     with open_table(output) as write:
@@ -92,13 +130,6 @@ def cut(
         say(f"{count(len(collection), 'point')} in {after} clusters{changed}; written to {output}")
         if chosen.remark:
             say(chosen.remark)
-
-
-def _check_table(output: str, force: bool, inputs: list[str]) -> None:
-    from ..outputs import SUFFIXES, check_output
-
-    if output != "-":
-        check_output(output, SUFFIXES, force=force, inputs=inputs)
 
 
 @click.command(cls=Command)
@@ -150,21 +181,23 @@ def predict(
     from ..outputs import open_table
     from .encoding import open_for
     from .opening import open_collection
+    from .remembering import match, option_names
 
-    _check_table(output, force, [tree, input])
+    check_table(output, force, [tree, input])
     collection = open_collection(tree, n_jobs)
     source = open_for(collection, reading, input)
     wanted = () if n_clusters is None else (n_clusters,)
-    chosen = choose(
-        collection, wanted, distance=distance, similarity=similarity, min_size=min_size,
-        criterion=criterion,
-    )  # fmt: skip
-    (corrected,) = chosen.columns.values()
+    choice: dict[str, Any] = {
+        "distance": distance, "similarity": similarity, "min_size": min_size,
+        "criterion": criterion,
+    }  # fmt: skip
+    chosen = choose(collection, wanted, **choice)
+    (numbered,) = match(collection, chosen, option_names(wanted, **choice)).values()
     n_rows, n_bad = 0, 0
     try:
         with open_table(output) as write:
             for found, bad in _predicted(
-                collection, source, reading, corrected.labels, max_distance
+                collection, source, reading, numbered.labels, max_distance
             ):
                 n_bad += bad
                 n_rows += len(found["id"]) if found else 0
@@ -363,6 +396,7 @@ def info(tree: str, as_json: bool) -> None:
             "texts": collection.texts is not None,
             "corrections": len(collection.pairs),
             "encoder": None if collection.encoder is None else name_of(collection.encoder),
+            "remembered": [f"perch cut {own}".strip() for own in collection.clusterings] or None,
             "suggested numbers of clusters": [
                 cut.n_clusters for cut in grown.suggest_cuts(5) if cut.stands_out
             ],

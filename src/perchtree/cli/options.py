@@ -27,6 +27,14 @@ CRITERION = click.option(
 )
 
 
+def check_table(output: str | None, force: bool, inputs: list[str]) -> None:
+    """Refuse a table that cannot or must not be written; none, or standard output, is fine."""
+    from ..outputs import SUFFIXES, check_output
+
+    if output not in (None, "-"):
+        check_output(str(output), SUFFIXES, force=force, inputs=inputs)
+
+
 def together(*options: Callable[[F], F]) -> Callable[[F], F]:
     """Several options as one decorator."""
 

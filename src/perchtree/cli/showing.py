@@ -32,7 +32,10 @@ PICTURES = (".html", ".png", ".svg", ".pdf")
 def plot(
     tree: str, output: str, branches: int | None, title: str | None, force: bool, quiet: bool
 ) -> None:
-    """Draw TREE: the whole of it as a page for a browser, or its top as a picture."""
+    """Draw TREE: the whole of it as a page for a browser, or its top as a picture.
+
+    Where there are texts, nodes have keywords. Corrections are marked.
+    """
     from pathlib import Path
 
     from ..outputs import check_output
@@ -47,10 +50,17 @@ def plot(
     if texts is None and collection.has_keys:
         texts = [str(key) for key in collection.keys]
     texts = _without_gaps(texts)
+    said = list(collection.pairs)
+    shown: dict[str, Any] = {
+        "texts": texts,
+        "classes": classes,
+        "corrections": said,
+        "title": title,
+    }
     if output.lower().endswith(".html"):
-        collection.tree.to_html(output, texts, classes, title=title, branches=branches or 25_000)
+        collection.tree.to_html(output, branches=branches or 25_000, **shown)
     else:
-        _draw(collection.tree, output, branches or 60, title, texts, classes)
+        _draw(collection.tree, output, branches or 60, shown)
     if not quiet:
         say(f"drawn to {output}")
 
@@ -70,7 +80,7 @@ def _check_matplotlib() -> None:
     matplotlib.use("Agg")
 
 
-def _draw(tree: Any, output: str, branches: int, title: str, texts: Any, classes: Any) -> None:
+def _draw(tree: Any, output: str, branches: int, shown: dict[str, Any]) -> None:
     from pathlib import Path
 
     import matplotlib.pyplot as plt
@@ -79,7 +89,7 @@ def _draw(tree: Any, output: str, branches: int, title: str, texts: Any, classes
     from ..plot import plot_dendrogram
 
     figure, ax = plt.subplots(figsize=(10, max(3.0, 0.18 * min(branches, tree.n_leaves))))
-    plot_dendrogram(tree, branches, classes=classes, texts=texts, title=title, ax=ax)
+    plot_dendrogram(tree, branches, ax=ax, **shown)
     with replacing(Path(output)) as file:
         figure.savefig(file, format=Path(output).suffix[1:].lower(), dpi=150, bbox_inches="tight")
     plt.close(figure)

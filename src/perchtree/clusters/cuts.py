@@ -1,7 +1,7 @@
 """From a tree to flat clusters: one engine, several criteria."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +28,6 @@ from .._kernels.schema import (
 from ..table import NodeTable, arranged, node_diagonals
 from .extraction import extract, logarithms
 from .numbering import numbered
-from .scales import Suggestion, suggest
 
 Values = NDArray[np.float64]
 
@@ -175,7 +174,6 @@ class Cuts:
     def __init__(self, tree: Tree, table: NodeTable) -> None:
         self._tree, self.table = tree, table
         self._sequences: dict[str, tuple[NDArray[np.int64], Values]] = {}
-        self._suggestions: list[Suggestion] | None = None
         self.n_leaves = table.n_points - int(table.inner.sum())
 
     def sequence(self, criterion: str) -> tuple[NDArray[np.int64], Values]:
@@ -198,18 +196,22 @@ class Cuts:
         """Labels of a clustering into so many clusters."""
         return self._labels(self.sequence(criterion)[0][: self._n_collapses(n_clusters)])
 
-    def pick(self, n_clusters: int) -> str:
+    def pick(self, numbers: Sequence[int]) -> str:
         """The criterion that suits so many clusters: "blend", or "pooled" where sizes are skewed.
 
         Clusters by height are of any size. In most data they are a few huge ones and many
         outliers; but where clusters are compact and some of them huge, they stand out far more.
+        Nested clusterings need one criterion: it is "pooled" if that suits each number.
         """
+        return "pooled" if all(map(self._heights_suit, numbers)) else "blend"
+
+    def _heights_suit(self, n_clusters: int) -> bool:
         if not has_moments(self._tree):  # diagonals of boxes grow with the number of points
-            return "blend"
+            return False
         by_height, by_blend = (
             self._standing_out(n_clusters, criterion) for criterion in ("pooled", "blend")
         )
-        return "pooled" if by_height >= max(_FAR, _FARTHER * by_blend) else "blend"
+        return by_height >= max(_FAR, _FARTHER * by_blend)
 
     def _standing_out(self, n_clusters: int, criterion: str) -> float:
         """The mean, over points, of how much higher than its cluster the node above it is (log).
@@ -238,12 +240,6 @@ class Cuts:
     def persistent(self, least: int) -> NDArray[np.int64]:
         """Labels of the clusters that persist, of at least so many points; see `extraction`."""
         return label(self.table, extract(self.table, least))
-
-    def suggestions(self, grow: Callable[[Values], NodeTable]) -> list[Suggestion]:
-        """How to cut the tree if nothing is known, the best first; see `scales`."""
-        if self._suggestions is None:
-            self._suggestions = suggest(self._tree, self.table, grow)
-        return self._suggestions
 
     def _n_collapses(self, n_clusters: int) -> int:
         if n_clusters > self.n_leaves:

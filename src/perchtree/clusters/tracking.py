@@ -25,39 +25,75 @@ class Event(NamedTuple):
     """Points in the tree when the clustering was read."""
 
 
+class Moves(NamedTuple):
+    """Points that changed clusters alone, not with their cluster: no merge or split explains it."""
+
+    points: Labels
+    """Their ids, ascending."""
+    before: Labels
+    after: Labels
+
+
+_NOBODY = Moves(*(np.empty(0, np.int64) for _ in range(3)))
+
+
 class Tracker:
     """Gives ids to one clustering after the other, and logs what changes."""
 
     def __init__(self) -> None:
         self.points: Labels | None = None
-        """The ids of the points that were in the tree when it was last read, ascending."""
+        """The ids of the points that were in the tree when it was last read, ascending; those that
+        were removed since may be missing."""
         self.labels: Labels | None = None
         """Their clusters."""
+        self.sizes: dict[int, int] = {}
+        """How many points each cluster had when it was last read."""
         self.state: tuple[Any, ...] | None = None
         """Of the model, when it was last read."""
         self.next_id = 0
         self.first_size = 0
         """Points added or removed before ids were last given afresh."""
         self.events: list[Event] = []
+        self.moves = _NOBODY
+        """Points that changed clusters at the last reading."""
+        self.stayed = (0, 0)
+        """How many points kept their id at the last reading, and how many were there before."""
 
     def number(self, points: Labels, clusters: Labels) -> Labels:
         """Ids for a clustering (0, 1, 2, ...) of points, matched with the one before."""
         if self.labels is None or self.points is None:
             return self.restart(points, clusters, len(points))
-        overlaps = _Overlaps(self.points, self.labels, points, clusters)
+        overlaps = _Overlaps(self.points, self.labels, self.sizes, points, clusters)
         ids = overlaps.inherited_ids(self.next_id)
         self.next_id = max(self.next_id, int(ids.max(initial=-1)) + 1)
-        self.events += overlaps.events(ids)
-        self.points, self.labels = points, ids[clusters]
-        return self.labels
+        events = overlaps.events(ids)
+        self.events += events
+        self.moves = overlaps.moves(ids, events)
+        self.stayed = overlaps.stayed(ids)
+        return self._read(points, ids[clusters])
+
+    def _read(self, points: Labels, labels: Labels) -> Labels:
+        self.points, self.labels = points, labels
+        known, sizes = np.unique(labels, return_counts=True)
+        self.sizes = dict(zip(known.tolist(), sizes.tolist(), strict=True))
+        return labels
 
     def restart(self, points: Labels, clusters: Labels, size: int) -> Labels:
         """Ids as they come: what was read before is forgotten."""
-        self.points, self.labels = points, clusters
         self.next_id = int(clusters.max(initial=-1)) + 1
         self.first_size = size
-        self.events = []
-        return self.labels
+        self.events, self.moves, self.stayed = [], _NOBODY, (0, 0)
+        return self._read(points, clusters)
+
+    def keep(self, living: Labels) -> None:
+        """Forget points that were removed; `living` are the ids of the others, ascending."""
+        if self.points is None or self.labels is None:
+            return
+        there = np.isin(self.points, living)
+        if not there.all():
+            self.points, self.labels = self.points[there], self.labels[there]
+            moved = np.isin(self.moves.points, living)
+            self.moves = Moves(*(column[moved] for column in self.moves))
 
     def stored(self) -> dict[str, Any]:
         """Everything but labels and events, as JSON can hold it."""
@@ -65,6 +101,7 @@ class Tracker:
             "state": self.state,
             "next_id": self.next_id,
             "first_size": self.first_size,
+            "stayed": self.stayed,
         }
 
     def columns(self) -> dict[str, Any]:
@@ -72,6 +109,8 @@ class Tracker:
         columns: dict[str, Any] = {"events": [json.dumps(event) for event in self.events]}
         if self.labels is not None:
             columns |= {"points": self.points, "clusters": self.labels}
+            columns |= {"known": list(self.sizes), "sizes": list(self.sizes.values())}
+            columns |= {f"moved_{name}": column for name, column in self.moves._asdict().items()}
         return columns
 
     @classmethod
@@ -94,20 +133,40 @@ class Tracker:
             raise ValueError("labels of points that are not in order")
         if labels.max(initial=0) >= tracker.next_id or labels.min(initial=0) < 0:
             raise ValueError("labels that were never given")
-        tracker.points, tracker.labels = points, labels
+        tracker._read(points, labels)
+        if "known" in columns:  # new in 0.2
+            tracker.sizes |= {
+                int(cluster): int(size)
+                for cluster, size in zip(columns["known"], columns["sizes"], strict=True)
+            }
+            tracker.moves = Moves(
+                *(np.asarray(columns[f"moved_{name}"], np.int64) for name in Moves._fields)
+            )
+            if len({len(column) for column in tracker.moves}) != 1:
+                raise ValueError("half of a move")
+            same, both = stored["stayed"]
+            tracker.stayed = int(same), int(both)
         return tracker
 
 
 class _Overlaps:
     """How many points each old cluster shares with each new one."""
 
-    def __init__(self, old_points: Labels, old: Labels, new_points: Labels, new: Labels) -> None:
-        _, in_old, in_new = np.intersect1d(
+    def __init__(
+        self,
+        old_points: Labels,
+        old: Labels,
+        old_sizes: dict[int, int],
+        new_points: Labels,
+        new: Labels,
+    ) -> None:
+        self.points, in_old, in_new = np.intersect1d(
             old_points, new_points, assume_unique=True, return_indices=True
         )
-        self.old_ids, of_old = np.unique(old, return_inverse=True)
-        self.all_old_sizes = np.bincount(of_old)
-        of_old, of_new = of_old[in_old], new[in_new]
+        self.old, self.new = old[in_old], new[in_new]
+        self.old_ids = np.array(sorted(old_sizes), np.int64)
+        self.all_old_sizes = np.array([old_sizes[i] for i in self.old_ids.tolist()], np.int64)
+        of_old, of_new = np.searchsorted(self.old_ids, self.old), self.new
         # Points that were removed since say nothing about where a cluster went.
         self.old_sizes = np.bincount(of_old, minlength=len(self.old_ids))
         self.new_sizes = np.bincount(new)
@@ -162,3 +221,17 @@ class _Overlaps:
         told = {i for e in merges + splits for i in e.before} | set(ids.tolist())
         gone = [old for old, i in enumerate(self.old_ids.tolist()) if i not in told]
         return births + merges + splits + [event("end", [old], []) for old in gone]
+
+    def moves(self, ids: Labels, events: list[Event]) -> Moves:
+        """Points whose id is another one, which no merge or split between the two explains."""
+        told = {(old, new) for event in events for old in event.before for new in event.after}
+        after = ids[self.new]
+        moved = np.flatnonzero(after != self.old)
+        alone = [pair not in told for pair in zip(self.old[moved].tolist(), after[moved].tolist(),
+                                                  strict=True)]  # fmt: skip
+        moved = moved[np.array(alone, bool)]
+        return Moves(self.points[moved], self.old[moved], after[moved])
+
+    def stayed(self, ids: Labels) -> tuple[int, int]:
+        """How many points have the id they had, of how many that were there before."""
+        return int((ids[self.new] == self.old).sum()), len(self.points)

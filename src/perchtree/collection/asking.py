@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._locks import Locks
+from ..clusters.remembering import Remembered
 from ..encode.interface import Encoder, encode_texts, plain_texts
 from ..settings import Settings
 from ..tree import ClusterTree
@@ -22,6 +23,8 @@ class Asking:
     records: Records
     pairs: Corrections
     """What was said about pairs of records, by their ids."""
+    clusterings: Remembered
+    """The clusterings that `perch cut` has written last, by its options."""
     _tree: ClusterTree | None
     _locks: Locks
 

@@ -9,28 +9,33 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from .._arguments import as_count
 from .._kernels.schema import NONE
 from .._locks import make_locks
+from ..clusters.remembering import Remembered
+from ..clusters.scales import Suggestion
 from ..encode.interface import Encoder
 from ..encode.making import make_encoder, restore_encoder, same_encoder, store_encoder
 from ..errors import CorruptFileError
 from ..files.contents import Contents
 from ..files.locking import lock_for_writing
-from ..files.trees import load_tree, save_tree
+from ..files.trees import load_sections, load_tree, save_sections, save_tree
 from ..settings import Settings, takes_settings
 from ..tree import ClusterTree
 from .changing import Changing
 from .correctable import Correctable
 from .corrections import Corrections
+from .describing import Describing
 from .merging import check_encoders, check_features, check_settings
 from .records import COLUMNS, Records
 
 _SECTION = "records"
 _CORRECTIONS = "corrections"
 _ENCODER = "encoder"
+_CLUSTERINGS = "clusterings"
 
 
-class Collection(Changing, Correctable):
+class Collection(Changing, Correctable, Describing):
     """Records with an identity, clustered online.
 
     A record has a vector and, if you like, a key of your own, a text and a true class. They stay
@@ -69,6 +74,7 @@ class Collection(Changing, Correctable):
         """What others keep in the same file, such as the estimator's clusters."""
         self.records = Records()
         self.pairs = Corrections()
+        self.clusterings = Remembered()
         self._tree = None
         self._start()
 
@@ -191,6 +197,13 @@ class Collection(Changing, Correctable):
         contents = others.pop(_SECTION, Contents({}, {}))
         corrections = others.pop(_CORRECTIONS, None)
         stored_encoder = others.pop(_ENCODER, None)
+        clusterings = others.pop(_CLUSTERINGS, None)
+        self.clusterings = _read_clusterings(path, clusterings)
+        if clusterings is not None:
+            tree.suggested = _read_suggested(path, clusterings.meta.get("suggested"))
+        if beside(path).exists():
+            newer = load_sections(beside(path)).get(_CLUSTERINGS)
+            self.clusterings.update(_read_clusterings(beside(path), newer))
         self.sections = others
         self.notes = dict(contents.meta)
         columns: dict[str, Any] = dict(contents.columns)
@@ -240,8 +253,24 @@ class Collection(Changing, Correctable):
                 contents[_CORRECTIONS] = Contents(meta, self.pairs.columns(tree.ids))
             if self.encoder is not None:
                 contents[_ENCODER] = Contents(*store_encoder(self.encoder), optional=True)
+            if len(self.clusterings):
+                self.clusterings.keep(tree.ids)
+                known, labels = self.clusterings.stored()
+                known["suggested"] = tree.suggested
+                contents[_CLUSTERINGS] = Contents(known, labels, optional=True)
             stored = stored._replace(settings=self.settings)
             save_tree(path, stored, self.sections | contents)
+            beside(path).unlink(missing_ok=True)
+
+    def save_beside(self, path: str | Path) -> Path:
+        """Save the clusterings beside a file that cannot be changed; where that is.
+
+        `open` finds them there, and `save` takes them into the file.
+        """
+        self.clusterings.keep(self.ids)
+        contents = Contents(*self.clusterings.stored(), optional=True)
+        save_sections(beside(path), {_CLUSTERINGS: contents})
+        return beside(path)
 
     def _columns(self, ids: NDArray[np.int64]) -> dict[str, Any]:
         """What the file keeps of the records with these ids."""
@@ -280,6 +309,7 @@ class Collection(Changing, Correctable):
             state = vars(self) | {
                 "records": self.records.copy(self.ids),
                 "pairs": self.pairs.copy(),
+                "clusterings": self.clusterings.copy(self.ids),
                 "_tree": None if self._tree is None else self._tree.__getstate__(),
                 "notes": copy.deepcopy(self.notes),
                 "sections": dict(self.sections),
@@ -309,6 +339,34 @@ class Collection(Changing, Correctable):
     def __repr__(self) -> str:
         settings = ", ".join(f"{n}={value!r}" for n, value in self.settings.unusual().items())
         return f"<Collection({settings}): {len(self):,} records>"
+
+
+def beside(path: str | Path) -> Path:
+    """Where clusterings are kept if the file itself cannot be changed."""
+    path = _real(path)
+    return path.with_name(path.name + ".clusterings")
+
+
+def _read_clusterings(path: str | Path, contents: Contents | None) -> Remembered:
+    if contents is None:
+        return Remembered()
+    try:
+        return Remembered.restored(contents.meta, dict(contents.columns))
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        raise CorruptFileError(f"{path} has clusterings that make no sense") from None
+
+
+def _read_suggested(path: str | Path, stored: Any) -> tuple[int, list[Suggestion]] | None:
+    """What `suggest_cuts` had found, which takes seconds to find again."""
+    try:
+        if stored is None:
+            return None
+        changes, found = stored
+        made = [Suggestion(as_count("n", n), as_count("size", size), float(score))
+                for n, size, score in found]  # fmt: skip
+        return (as_count("changes", changes, least=0), made) if made else None
+    except (TypeError, ValueError):
+        raise CorruptFileError(f"{path} has suggestions that make no sense") from None
 
 
 def _real(path: str | Path) -> Path:

@@ -92,15 +92,10 @@ class Correctable(Asking):
             New `labels`, 0, 1, 2, ... in the order of the smallest ids; and the number of
             clusters before and after, `n_before` and `n_after`.
         """
-        given = np.asarray(labels)
         tree = self.tree
         with tree.reading():
-            if given.shape != (tree.n_points,) or given.dtype.kind not in "iu":
-                raise ValueError(
-                    f"expected {tree.n_points} whole numbers, the cluster of each record, got an "
-                    f"array of {given.dtype} of the shape {given.shape}"
-                )
+            given = tree.as_labels(labels)
             if tree.n_points == 0:
-                return Corrected(given.astype(np.int64), 0, 0)
+                return Corrected(given, 0, 0)
             pairs = self.pairs.pairs(TOGETHER), self.pairs.pairs(APART)
             return correct(tree.table, given, *pairs)

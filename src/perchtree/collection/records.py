@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from .._kernels.schema import NONE
 from .._validate import as_list
+from ..clusters.names import Terms
 
 Key = str | int
 
@@ -24,6 +25,8 @@ class Records:
         self._id_of: dict[Key, int] = {}
         """Made when it is needed, for the first `_n_mapped` ids."""
         self._n_mapped = 0
+        self._terms = Terms()
+        """The words of the first texts, as many as were asked for; in no file and no copy."""
 
     def __contains__(self, column: str) -> bool:
         return column in self._columns
@@ -45,6 +48,7 @@ class Records:
         """Forget what was staged from an id on, for points that an interrupted insert left out."""
         self.forget(range(first_id, len(self._columns.get("keys", []))))
         self._n_mapped = min(self._n_mapped, first_id)
+        self._terms.shorten(first_id)
         if first_id == 0:
             self._columns = {}
         for column in self._columns.values():
@@ -124,6 +128,8 @@ class Records:
             for column in self._columns.values():
                 if point_id < len(column):
                     column[point_id] = None
+            if point_id < len(self._terms):
+                self._terms.replace(point_id, None)
 
     def revise(self, ids: Iterable[int], columns: dict[str, list[Any]]) -> None:
         """Give points other values in some columns."""
@@ -132,6 +138,8 @@ class Records:
             for point_id, value in zip(ids, values, strict=True):
                 column += [None] * (point_id + 1 - len(column))
                 column[point_id] = value
+                if name == "texts" and point_id < len(self._terms):
+                    self._terms.replace(point_id, value)
 
     def copy(self, ids: NDArray[np.int64]) -> "Records":
         """An independent copy of what is known of some points."""
@@ -160,6 +168,12 @@ class Records:
         if len(ids) <= len(values) and np.array_equal(ids, np.arange(len(ids))):
             return values[: len(ids)]  # more may be staged, meanwhile too
         return [values[i] if 0 <= i < len(values) else None for i in ids.tolist()]
+
+    def terms(self, next_id: int) -> Terms:
+        """The words of all texts, by ids below this one; only those of new texts are looked for."""
+        new = np.arange(len(self._terms), next_id)
+        self._terms.extend(self.values("texts", new))
+        return self._terms
 
     def row(self, ids: NDArray[np.int64]) -> dict[str, list[Any]]:
         """All that is known of some points, by column."""

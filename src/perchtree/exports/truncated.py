@@ -31,7 +31,15 @@ class Truncated(NamedTuple):
     def members(self, place: int) -> Numbers:
         """The numbers of the points below a shown node."""
         start = int(self.starts[place])
-        return self.order[start : start + int(self.sizes[place])]
+        return self.order[start : start + int(self.table.sizes[self.numbers[place]])]
+
+    def ends(self) -> Numbers:
+        """For each point, the place of the shown node without shown children that holds it."""
+        found = np.empty(self.table.n_points, np.int64)
+        for place, below in enumerate(self.children):
+            if not below:
+                found[self.members(place)] = place
+        return found
 
     @property
     def sizes(self) -> Numbers:

@@ -30,7 +30,7 @@ from .contents import Contents, StoredTree
 
 TREE = "tree"
 
-KNOWN = (TREE, "records", "corrections", "estimator", "encoder")
+KNOWN = (TREE, "records", "corrections", "estimator", "encoder", "clusterings")
 """Sections that this version understands."""
 
 MAPPED = ("points", "boxes", "means")
@@ -44,12 +44,27 @@ def save_tree(path: str | Path, stored: StoredTree, others: Mapping[str, Content
     meta = {"settings": settings.as_dict(), "state": state, "work": work}
     arrays = {name: array for name, array in used_rows(tree) if name != "state"}
     sections = {TREE: container.Section(meta, arrays)}
+    container.write(Path(path), sections | _packed(others))
+
+
+def save_sections(path: str | Path, others: Mapping[str, Contents]) -> None:
+    """Save sections without a tree, which belong to one that cannot be changed."""
+    container.write(Path(path), _packed(others))
+
+
+def load_sections(path: str | Path) -> dict[str, Contents]:
+    """Load sections that were saved without a tree."""
+    return _read_sections(container.Reader(Path(path), KNOWN))
+
+
+def _packed(others: Mapping[str, Contents]) -> dict[str, container.Section]:
+    sections = {}
     for name, contents in others.items():
         packed: dict[str, Any] = {}
         for column, values in contents.columns.items():
             packed.update(pack(column, values))
         sections[name] = container.Section(contents.meta, packed, contents.optional)
-    container.write(Path(path), sections)
+    return sections
 
 
 def load_tree(path: str | Path, *, mmap: bool = False) -> tuple[StoredTree, dict[str, Contents]]:
@@ -87,14 +102,17 @@ def _read(
     state = np.array([_whole(meta["state"][name]) for name in STATE], np.int64)
     work = {str(name): _whole(count) for name, count in dict(meta["work"]).items()}
     stored = StoredTree(Settings.of(meta["settings"]), Tree(**arrays, state=state), work)
-    others = {
+    return stored, _read_sections(reader)
+
+
+def _read_sections(reader: container.Reader) -> dict[str, Contents]:
+    return {
         section: Contents(
             reader.meta(section), read_columns(reader, section), reader.is_optional(section)
         )
         for section in reader.sections()
         if section != TREE
     }
-    return stored, others
 
 
 def read_columns(reader: container.Reader, section: str) -> dict[str, Column]:

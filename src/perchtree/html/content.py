@@ -1,7 +1,5 @@
 """What the page shows: the top of a tree, with ids, words, texts and classes."""
 
-import functools
-import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +9,7 @@ from numpy.typing import NDArray
 
 from .._kernels.merges import find_smallest_ids
 from .._kernels.schema import NONE
+from ..clusters.names import Terms, name_nodes
 from ..exports.aligned import numbered_classes
 from ..exports.truncated import Truncated
 from ..inert import one_line
@@ -20,15 +19,23 @@ _CLASSES = 4
 """Classes listed for each node."""
 _WORDS_FROM = 4
 """Points that a node must have to be described by words."""
-_SAMPLE = 60
-"""Texts of a node that are looked at for words."""
-_WORD = re.compile(r"[^\W_]{3,}")
+_KEYWORDS, _LONGEST_WORD = 3, 20
+_MOST_SAID, _LONGEST_SAID = 1000, 80
+
+Said = tuple[str, int, int]
+"""A correction: "together" or "apart", and two ids."""
 
 
 class Content:
     """The shown nodes of a tree as plain lists, parents first."""
 
-    def __init__(self, top: Truncated, texts: Sequence[object] | None, classes: Any) -> None:
+    def __init__(
+        self,
+        top: Truncated,
+        texts: Sequence[object] | None,
+        classes: Any,
+        corrections: Sequence[Said] = (),
+    ) -> None:
         self._top, self._texts = top, texts
         smallest = np.full(len(top.table.parents), NONE, np.int64)
         find_smallest_ids(top.table.n_points, top.table.parents, smallest)
@@ -49,6 +56,9 @@ class Content:
             self._nodes["mix"] = [_mix(numbers[top.members(i)]) for i in range(len(ids))]
         if texts is not None:
             self._nodes["words"] = _words(top, texts)
+        if corrections:
+            self._nodes["said"] = _said(top, corrections, texts)
+            self._nodes["n_said"] = len(corrections)
 
     def shortened(self, longest: int) -> dict[str, Any]:
         """Everything to show, texts cut to so many characters."""
@@ -73,34 +83,27 @@ def _mix(classes: NDArray[np.int64]) -> list[int]:
 
 
 def _words(top: Truncated, texts: Sequence[object]) -> list[str]:
-    """What sets a node apart: words much more frequent below it than among all texts."""
-
-    @functools.cache
-    def tokens(point: int) -> frozenset[str]:
-        return frozenset(word.lower() for word in _WORD.findall(str(texts[point])))
-
-    some = _spread(np.arange(top.table.n_points), 20_000)
-    everywhere = Counter(word for point in some for word in tokens(point))
+    """The keywords of nodes with enough points; what is at an end shows its text."""
+    named = name_nodes(Terms(map(str, texts)), top.children, top.members, _WORDS_FROM, _KEYWORDS)
     return [
-        _telling([tokens(p) for p in _spread(top.members(place), _SAMPLE)], everywhere, len(some))
-        if place > 0 and top.children[place] and top.sizes[place] >= _WORDS_FROM
-        else ""
-        for place in range(len(top.numbers))
+        " · ".join(one_line(word, _LONGEST_WORD) for word in words) if place and below else ""
+        for place, (words, below) in enumerate(zip(named, top.children, strict=True))
     ]
 
 
-def _spread(points: NDArray[np.int64], most: int) -> list[int]:
-    """At most so many of the points, evenly spread."""
-    step = -(-len(points) // most)
-    return [int(point) for point in points[::step]]
+def _said(
+    top: Truncated, corrections: Sequence[Said], texts: Sequence[object] | None
+) -> list[list[Any]]:
+    """The first corrections: the ends that hold the two points, if they are together, texts."""
+    end_of = top.ends()
 
+    def described(point_id: int) -> tuple[int, str]:
+        point = int(np.searchsorted(top.table.ids, point_id))
+        text = "" if texts is None else one_line(texts[point], _LONGEST_SAID)
+        return int(end_of[point]), text or f"point {point_id}"
 
-def _telling(own: list[frozenset[str]], everywhere: Counter[str], n_texts: int) -> str:
-    counts = Counter(word for words in own for word in words)
-    scores = {}
-    for word, count in counts.items():
-        ratio = (count / len(own)) / ((everywhere[word] + 1) / n_texts)
-        if count > 1 and ratio > 1:
-            scores[word] = count * np.log(ratio) ** 2
-    best = sorted(scores, key=lambda word: (-scores[word], word))[:3]
-    return " · ".join(word[:20] for word in best)
+    said = []
+    for kind, a, b in corrections[:_MOST_SAID]:
+        (one, first), (other, second) = described(a), described(b)
+        said.append([one, other, int(kind == "together"), first, second])
+    return said

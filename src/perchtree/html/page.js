@@ -4,6 +4,7 @@ const packed = Uint8Array.from(atob(document.getElementById("data").textContent)
 const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
 const data = await new Response(stream).json();
 const { sizes, heights, ids, texts, words, mix } = data, classes = data.classes || [];
+const said = data.said || [];
 const n = sizes.length, parents = new Int32Array(n).fill(-1);
 const children = Array.from({ length: n }, () => []);
 for (let i = 1; i < n; i++) { parents[i] = data.pairs[(i - 1) >> 1]; children[parents[i]].push(i); }
@@ -28,6 +29,11 @@ function name(i) {
   if (texts) return leafText(firstLeaf(i));
   return mix && mix[i][1] > sizes[i] / 2 ? classes[mix[i][0]] : `${number.format(sizes[i])} points`;
 }
+// Nodes of a chain may all have the same name: it is shown once, at the top, where the next ones
+// are right below it.
+function repeats(i) { return i > 0 && children[i].length > 0 && name(i) === name(parents[i]); }
+const marked = new Set(said.flatMap(pair => pair.slice(0, 2)));
+function within(i, k) { return start[k] >= start[i] && start[k] < start[i] + sizes[i] && level[k] >= level[i]; }
 function hueOf(k) { return (k * 137.508 + 20) % 360; }
 function colour(i) {
   if (mix) {
@@ -55,6 +61,10 @@ function draw() {
     const x = Math.max(left, 0), w = Math.min(right, width) - x, gap = w > 3 ? 1 : 0;
     pen.fillStyle = hits[i] === 2 ? hit : colour(i);
     pen.fillRect(x, top, w - gap, ROW - 1);
+    if (marked.has(i)) {
+      pen.fillStyle = accent; pen.beginPath();
+      pen.arc(x + w - gap - Math.min(7, w / 2), top + 7, 3, 0, 7); pen.fill();
+    }
     if (hits[i] === 1) { pen.fillStyle = hit; pen.fillRect(x, top + ROW - 4, w - gap, 3); }
     if (i === chosen || i === hover) {
       pen.strokeStyle = i === chosen ? accent : front; pen.lineWidth = 2;
@@ -64,7 +74,8 @@ function draw() {
       pen.save(); pen.beginPath(); pen.rect(x + 5, top, w - 10, ROW); pen.clip();
       pen.fillStyle = hits[i] === 2 ? back : front;
       const count = sizes[i] > 1 ? number.format(sizes[i]) + "  " : "";
-      pen.fillText(count + name(i), x + 6, top + ROW / 2); pen.restore();
+      const hidden = top >= ROW / 2 && repeats(i) && x === Math.max(toX(start[parents[i]]), 0);
+      pen.fillText(count + (hidden ? "" : name(i)), x + 6, top + ROW / 2); pen.restore();
     }
   }
 }
@@ -101,7 +112,9 @@ function element(kind, text, parent) {
   return made;
 }
 function showPath() {
-  const path = []; for (let i = focus; i >= 0; i = parents[i]) path.push(i);
+  const path = [];
+  for (let i = focus; i >= 0; i = parents[i]) if (i === focus || !repeats(i)) path.push(i);
+  if (path.length > 1 && name(path[1]) === name(focus)) path.splice(1, 1);
   const nav = $("path"); nav.replaceChildren();
   const shown = path.reverse(), cut = shown.length > 9;
   shown.forEach((i, k) => {
@@ -143,6 +156,7 @@ function showPanel(i) {
     }
     if (rest > 0) bar(bars, "others", rest, sizes[i], "gray");
   }
+  showSaid(i, panel);
   element("h3", texts ? (children[i].length ? "Examples" : "Text") : "Points", panel);
   const some = element("ul", undefined, panel);
   for (const leaf of leavesBelow(i, 12)) {
@@ -151,6 +165,20 @@ function showPanel(i) {
     if (sizes[leaf] > 1) item.append(`  (${number.format(sizes[leaf])})`);
   }
   document.body.dataset.chosen = i; document.body.dataset.focus = focus;
+}
+function showSaid(i, panel) {
+  const own = said.filter(pair => within(i, pair[0]) || within(i, pair[1]));
+  if (!own.length) return;
+  element("h3", "Corrections", panel);
+  const list = element("ul", undefined, panel);
+  for (const [, , same, one, other] of own.slice(0, 12)) {
+    const item = element("li", undefined, list);
+    element("bdi", one, item);
+    element("b", same ? " belongs with " : " does not belong with ", item);
+    element("bdi", other, item);
+  }
+  if (own.length > 12) element("li", `and ${number.format(own.length - 12)} more`, list);
+  element("p", "Clusters follow corrections; the tree does not.", panel).className = "dim";
 }
 function bar(list, text, count, total, fill) {
   const item = element("li", undefined, list); item.className = "bar";
@@ -232,7 +260,8 @@ const scheme = matchMedia("(prefers-color-scheme: dark)");
 dark = scheme.matches; scheme.onchange = () => { dark = scheme.matches; draw(); };
 new ResizeObserver(fit).observe(canvas.parentElement);
 $("title").textContent = document.title = data.title;
-$("summary").textContent = `${number.format(data.points)} points, ${number.format(n)} nodes shown`;
+$("summary").textContent = `${number.format(data.points)} points, ${number.format(n)} nodes shown`
+  + (data.n_said ? `, ${number.format(data.n_said)} correction${data.n_said > 1 ? "s" : ""}` : "");
 if (!texts) $("search").placeholder = "Search in point ids";
 const wanted = Number(location.hash.slice(1));
 fit(); go(Number.isInteger(wanted) && wanted > 0 && wanted < n ? wanted : 0, false);

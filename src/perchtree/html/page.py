@@ -20,7 +20,7 @@ from ..exports.truncated import truncated
 from ..files.replacing import replacing
 from ..inert import one_line
 from ..reading import ReadableTree
-from .content import Content
+from .content import Content, Said
 
 _MOST_BYTES = 1_950_000
 _LONGEST_TEXT = 200
@@ -34,6 +34,7 @@ def to_html(
     texts: Sequence[object] | None = None,
     classes: ArrayLike | None = None,
     *,
+    corrections: Sequence[Said] = (),
     title: str = "Cluster tree",
     branches: int = 25_000,
 ) -> None:
@@ -49,6 +50,9 @@ def to_html(
         What each point is, to read and to search, in the order of their ids.
     classes : array-like of n_points, optional
         The true classes, in the same order: boxes are coloured by them.
+    corrections : sequence of (kind, a, b)
+        What was said about pairs of ids, "together" or "apart", as in `Collection.pairs`: points
+        are marked, and their boxes list it. It does not change the tree.
     title : str
     branches : int
         How many nodes without children are shown. Texts are shortened until the page takes
@@ -68,7 +72,7 @@ def to_html(
     """
     top = truncated(self.table, as_count("branches", branches))
     texts = None if texts is None else per_point("texts", texts, top.table)
-    content = Content(top, texts, classes)
+    content = Content(top, texts, classes, list(corrections))
     longest = _LONGEST_TEXT
     page = _filled(one_line(title), content.shortened(longest))
     while len(page) > _MOST_BYTES and texts is not None and longest >= _SHORTEST_TEXT:

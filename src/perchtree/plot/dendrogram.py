@@ -15,16 +15,22 @@ from .._arguments import as_count
 from .._kernels.schema import Tree
 from .._renamed import renamed
 from ..clusters.exemplars import find_exemplars
+from ..clusters.names import Terms, name_groups
 from ..exports.aligned import numbered_classes, per_point
 from ..exports.truncated import Truncated, truncated
 from ..inert import one_line
 from ..tree import ClusterTree
-from .style import DIM, LINE, VERBATIM
+from .style import ACCENT, DIM, LINE, SECOND, VERBATIM
 
 _OTHERS = "#d4d4d4"
 _COLOURS = 10
 """With more classes than that, the last colour is for all others."""
-_LONGEST_CLASS, _LONGEST_TEXT = 20, 44
+_LONGEST_CLASS, _LONGEST_TEXT, _LONGEST_NAME = 20, 44, 34
+_KEYWORDS = 3
+_WORDS_FROM = 4
+"""Points that a branch must have to be described by keywords."""
+_MOST_SAID, _LANES = 40, 6
+"""Corrections that are drawn, and side by side."""
 
 
 @renamed(labels="classes", max_leaves="branches")
@@ -34,6 +40,7 @@ def plot_dendrogram(
     *,
     classes: ArrayLike | None = None,
     texts: Sequence[object] | None = None,
+    corrections: Sequence[tuple[str, int, int]] = (),
     title: str | None = None,
     ax: Any = None,
 ) -> Any:
@@ -48,8 +55,11 @@ def plot_dendrogram(
         The true classes, in the order of the ids: a bar at each branch shows its mix of the most
         frequent ones.
     texts : sequence of n_points, optional
-        What each point is, in the same order: each branch shows the text of its most central
-        point.
+        What each point is, in the same order: each branch shows its keywords and the text of its
+        most central point.
+    corrections : sequence of (kind, a, b)
+        What was said about pairs of ids, "together" or "apart", as in `Collection.pairs`: a line
+        between their branches shows each, blue or orange. They do not change the tree.
     title : str, optional
         Otherwise the numbers of points and branches.
     ax : matplotlib axes, optional
@@ -58,9 +68,9 @@ def plot_dendrogram(
     with tree.reading() as arrays:
         top = truncated(tree.table, branches)
         layout = _lay_out(top)
-        exemplars = None
+        written = None
         if texts is not None:
-            exemplars = _exemplar_texts(arrays, layout, per_point("texts", texts, top.table))
+            written = _written(arrays, layout, per_point("texts", texts, top.table))
     mixes = None if classes is None else numbered_classes(classes, top.table)
     if ax is None:
         size = (9, max(3.0, 0.21 * len(layout.ends) + 1.2))
@@ -70,8 +80,9 @@ def plot_dendrogram(
     if mixes is not None:
         _draw_mixes(ax, layout, start, *mixes)
         start -= 0.095 * layout.widest
-    _draw_texts(ax, layout, start, exemplars)
-    room = 0.1 * (classes is not None) + (0.6 if texts is not None else 0.12)
+    _draw_corrections(ax, layout, list(corrections))
+    _draw_texts(ax, layout, start, written)
+    room = 0.1 * (classes is not None) + (0.85 if texts is not None else 0.12)
     _draw_frame(ax, layout, room)
     default = f"{tree.n_points:,} points, {len(layout.ends):,} branches"
     title = default if title is None else one_line(title)
@@ -167,26 +178,66 @@ def _draw_legend(ax: Any, entries: list[str], colours: list[Any]) -> None:
         text.set(text=entry, **VERBATIM)
 
 
-def _draw_texts(ax: Any, layout: _Layout, start: float, exemplars: list[str] | None) -> None:
-    """The size of each branch, and its text."""
+class _Written(NamedTuple):
+    """What is written beside a branch."""
+
+    keywords: str
+    exemplar: str
+
+
+def _draw_texts(ax: Any, layout: _Layout, start: float, written: list[_Written] | None) -> None:
+    """The size of each branch, its keywords, and the text of its exemplar."""
+    style: dict[str, Any] = {"va": "baseline", "fontsize": 7.5} | VERBATIM
     for at, place in enumerate(layout.ends):
         size = int(layout.top.sizes[place])
-        text = exemplars[at] if exemplars else ""
-        text = f"{size:,}  {text}".rstrip() if size > 1 or not text else text
-        ax.text(
-            start, layout.rows[place], text, va="center", ha="left", fontsize=7.5, color=LINE,
-            **VERBATIM,
-        )  # fmt: skip
+        keywords, exemplar = written[at] if written else ("", "")
+        count = f"{size:,}" if size > 1 or not exemplar else ""
+        row = layout.rows[place] + 0.22
+        head = f"{count}  {keywords}".strip()
+        shown = ax.text(start, row, head or exemplar, color=LINE, **style)
+        if head and exemplar:
+            ax.annotate(
+                exemplar, (1, row), (6, 0), xycoords=(shown, "data"), textcoords="offset points",
+                color=DIM, **style,
+            )  # fmt: skip
 
 
-def _exemplar_texts(tree: Tree, layout: _Layout, texts: list[object]) -> list[str]:
+def _written(tree: Tree, layout: _Layout, texts: list[object]) -> list[_Written]:
     table = layout.top.table
     clusters = np.empty(table.n_points, np.int64)
     for number, place in enumerate(layout.ends):
         clusters[layout.top.members(place)] = number
     ids = find_exemplars(tree, table, clusters)
-    numbers = np.searchsorted(table.ids, ids)
-    return [one_line(texts[number], _LONGEST_TEXT) for number in numbers.tolist()]
+    numbers = np.searchsorted(table.ids, ids).tolist()
+    terms, points = Terms(map(str, texts)), np.arange(table.n_points)
+    keywords = name_groups(terms, points, clusters, len(layout.ends), _KEYWORDS)
+    many = layout.top.sizes[layout.ends] >= _WORDS_FROM
+    named = [one_line(", ".join(words), _LONGEST_NAME) if enough else ""
+             for words, enough in zip(keywords, many.tolist(), strict=True)]  # fmt: skip
+    return [
+        _Written(name, one_line(texts[number], _LONGEST_TEXT))
+        for name, number in zip(named, numbers, strict=True)
+    ]
+
+
+def _draw_corrections(ax: Any, layout: _Layout, corrections: list[tuple[str, int, int]]) -> None:
+    """A line between the branches of the two points of each, or a dot if it is one branch."""
+    top, end_of = layout.top, layout.top.ends()
+    for turn, (kind, a, b) in enumerate(corrections[:_MOST_SAID]):
+        points = np.searchsorted(top.table.ids, [a, b])
+        rows = layout.rows[end_of[points]]
+        x = (0.02 + 0.01 * (turn % _LANES)) * layout.widest
+        same = kind == "together"
+        style = {"color": SECOND if same else ACCENT, "ls": "-" if same else (0, (2, 1))}
+        ax.plot([x, x], rows, lw=1.1, marker="o", ms=2.6, **style)
+    if corrections:
+        what = "corrections: blue together, orange apart; clusters follow them, the tree does not"
+        left_out = len(corrections) - _MOST_SAID
+        what += f" ({left_out:,} more are not drawn)" if left_out > 0 else ""
+        ax.annotate(
+            what, (1, 0), (0, -24), xycoords="axes fraction", textcoords="offset points",
+            ha="right", va="top", fontsize=7, color=DIM,
+        )  # fmt: skip
 
 
 def _draw_frame(ax: Any, layout: _Layout, room: float) -> None:

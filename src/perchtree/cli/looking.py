@@ -1,0 +1,228 @@
+"""clusters and changes: commands that show what the clusters of a tree are like."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .choosing import CHOICE, choose
+from .options import CRITERION, FORCE, QUIET, TREE, check_table
+from .running import Command, count, say
+
+if TYPE_CHECKING:
+    from ..collection import Collection
+
+_ROWS = 20
+
+K = click.option(
+    "-k",
+    "n_clusters",
+    type=click.IntRange(1),
+    metavar="K",
+    help="How many clusters. [default: as `perch cut` finds them]",
+)
+OUTPUT = click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Write the whole table to a .parquet, .csv, .tsv or .jsonl file (.gz too), or - for CSV "
+    "on standard output. [default: print the top of it]",
+)
+ROWS = click.option(
+    "--rows",
+    type=click.IntRange(1),
+    default=_ROWS,
+    show_default=True,
+    metavar="N",
+    help="Rows to print.",
+)
+
+
+@click.command(cls=Command)
+@TREE
+@K
+@CHOICE
+@CRITERION
+@click.option("--loosest", is_flag=True, help="The loosest first, not the largest.")
+@click.option(
+    "--show", type=click.IntRange(0), metavar="N", help="The members of cluster N, firmest first."
+)
+@ROWS
+@OUTPUT
+@FORCE
+@QUIET
+def clusters(
+    tree: str,
+    n_clusters: int | None,
+    criterion: str | None,
+    loosest: bool,
+    show: int | None,
+    rows: int,
+    output: str | None,
+    force: bool,
+    quiet: bool,
+    **choice: Any,
+) -> None:
+    """Show the clusters of TREE: size, cohesion, exemplar and, where there are texts, keywords.
+
+    Clusters, and their numbers, are those of `perch cut` with the same options. The exemplar is a
+    point close to the mean of its cluster. Cohesion is the mean confidence of a cluster's
+    points: near 1 where they are much nearer to each other than to others, 0 where they are not.
+
+    \b
+    Examples:
+      perch clusters people.perch
+      perch clusters people.perch -k 1000 --loosest
+      perch clusters people.perch -k 1000 --show 17
+      perch clusters people.perch -o clusters.csv
+    """
+    import numpy as np
+
+    from .opening import open_collection
+    from .remembering import match, option_names
+
+    check_table(output, force, [tree])
+    collection = open_collection(tree)
+    wanted = () if n_clusters is None else (n_clusters,)
+    chosen = choose(collection, wanted, criterion=criterion, **choice)
+    options = option_names(wanted, criterion=criterion, **choice)
+    (tracker,) = match(collection, chosen, options).values()
+    labels: Any = tracker.labels
+    if show is not None:
+        table = _members(collection, labels, show)
+        what = f"cluster {show}: {count(len(table['id']), 'point')}"
+    else:
+        table = collection.summary(labels)
+        order = np.argsort(table["cohesion"], kind="stable") if loosest else slice(None)
+        table = {name: np.array(column, object)[order] for name, column in table.items()}
+        alone = int(np.sum(table["size"] == 1))
+        what = f"{count(len(collection), 'point')} in {count(len(table['size']), 'cluster')}"
+        what += f", {alone:,} of one point" if alone else ""
+    _put(table, rows, output)
+    if not quiet:
+        n_rows = len(next(iter(table.values())))
+        say(what + (f"; written to {output}" if output else _rest(n_rows, rows)))
+        if chosen.remark:
+            say(chosen.remark)
+
+
+def _members(collection: "Collection", labels: Any, cluster: int) -> dict[str, Any]:
+    """The members of a cluster, the firmest first."""
+    import numpy as np
+
+    own = np.flatnonzero(labels == cluster)
+    if len(own) == 0:
+        raise ValueError(f"there is no cluster {cluster}: `perch clusters` lists them")
+    confidence = collection.tree.confidence(labels)[own]
+    order = np.argsort(-confidence, kind="stable")
+    ids = collection.ids[own[order]]
+    table = {"id": collection.records.keys(ids), "confidence": confidence[order].round(3)}
+    known = {"class": "classes", "text": "texts"}
+    return table | {
+        name: collection.records.values(column, ids)
+        for name, column in known.items()
+        if column in collection.records
+    }
+
+
+@click.command(cls=Command)
+@TREE
+@K
+@CHOICE
+@CRITERION
+@ROWS
+@OUTPUT
+@FORCE
+@QUIET
+def changes(
+    tree: str,
+    n_clusters: int | None,
+    criterion: str | None,
+    rows: int,
+    output: str | None,
+    force: bool,
+    quiet: bool,
+    **choice: Any,
+) -> None:
+    """List what changed between the last two clusterings that `perch cut` wrote from TREE.
+
+    Clusters are born, merged, split, and end; and points move from one to another. Without
+    options of `perch cut`, it is the clustering that was written last.
+
+    \b
+    Examples:
+      perch cut people.perch -k 1000 -o today.csv
+      perch changes people.perch
+      perch changes people.perch -k 1000 -o changes.csv
+    """
+    from .opening import open_collection
+    from .remembering import option_names
+
+    check_table(output, force, [tree])
+    collection = open_collection(tree)
+    wanted = () if n_clusters is None else (n_clusters,)
+    (options,) = option_names(wanted, criterion=criterion, **choice)
+    known = list(collection.clusterings)
+    if not options and known:
+        options = known[-1]
+    if options not in known:
+        given = f" with {options}" if options else ""
+        raise ValueError(f"no clustering of {tree}{given} is remembered: use `perch cut` first")
+    tracker = collection.clusterings[options]
+    table = _changes(collection, tracker)
+    _put(table, rows, output)
+    if not quiet:
+        written = f"; written to {output}" if output else _rest(len(table["kind"]), rows)
+        say(
+            f"cut {'with ' + options if options else 'without options'}: {_total(tracker)}{written}"
+        )
+
+
+def _total(tracker: Any) -> str:
+    """How many changes there were of each kind, and how many points kept their number."""
+    from collections import Counter
+
+    same, before = tracker.stayed
+    if not before:
+        return "nothing was written before that"
+    kinds = Counter(event.kind for event in tracker.events) | Counter(
+        move=len(tracker.moves.points)
+    )
+    told = ", ".join(count(number, kind) for kind, number in kinds.items() if number)
+    kept = f"{same:,} of {count(before, 'point')} kept their cluster's number"
+    return f"{told}; {kept}" if told else kept
+
+
+def _changes(collection: "Collection", tracker: Any) -> dict[str, list[Any]]:
+    """Events, and then moves, one per row."""
+    events, (points, before, after) = tracker.events, tracker.moves
+    keys = collection.records.keys(points).tolist()
+    texts = collection.records.values("texts", points)
+    nothing = [None] * len(events)
+    table: dict[str, list[Any]] = {
+        "kind": [event.kind for event in events] + ["move"] * len(points),
+        "before": [" ".join(map(str, event.before)) for event in events] + list(map(str, before)),
+        "after": [" ".join(map(str, event.after)) for event in events] + list(map(str, after)),
+        "points": [event.points for event in events] + [1] * len(points),
+        "id": nothing + keys,
+    }
+    return table | ({"text": nothing + texts} if "texts" in collection.records else {})
+
+
+def _put(table: dict[str, Any], rows: int, output: str | None) -> None:
+    """Write a table, or print its first rows."""
+    from .._validate import as_list
+
+    if output is None:
+        from .screen import show_table
+
+        show_table({name: as_list(column)[:rows] for name, column in table.items()})
+        return
+
+    from ..outputs import open_table
+
+    with open_table(output) as write:
+        write(table)
+
+
+def _rest(n_rows: int, shown: int) -> str:
+    return f"; {shown:,} of {n_rows:,} rows shown" if n_rows > shown else ""
