@@ -274,6 +274,9 @@ def main() -> None:
     target = Path(__file__).parent.parent / "docs" / "cuts.md"
     target.write_text("\n".join(page(results, options.rows, options.orders)).rstrip() + "\n")
     print(f"wrote {target}")
+    from . import answers  # which builds on this module
+
+    answers.write(options.rows, options.orders, [n for n in NAMES if n in options.only], target)
 
 
 if __name__ == "__main__":
