@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..inert import inert_line, short_list
-from .choosing import CHOICE, choose
+from .choosing import ANSWERS, CHOICE, choose
 from .options import CRITERION, FORCE, INPUT, INPUT_COLUMNS, N_JOBS, QUIET, TREE, Reading
 from .running import Command, count, say
 
@@ -39,6 +39,7 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
     "[default: as many as persist, with a minimum size found from the data]",
 )
 @CHOICE
+@ANSWERS
 @CRITERION
 @TABLE
 @FORCE
@@ -49,6 +50,7 @@ def cut(
     distance: float | None,
     similarity: float | None,
     min_size: int | None,
+    answers: str | None,
     criterion: str | None,
     output: str,
     force: bool,
@@ -66,6 +68,7 @@ def cut(
       perch cut people.perch -k 100 -k 1000 -k 10000 -o clusters.parquet
       perch cut people.perch --min-size 5 -o clusters.csv
       perch cut people.perch --distance 0.3 -o -
+      perch cut people.perch --answers answers.csv -o clusters.csv
     """
     from ..outputs import open_table
     from .opening import open_collection
@@ -74,7 +77,7 @@ def cut(
     collection = open_collection(tree)
     chosen = choose(
         collection, n_clusters, distance=distance, similarity=similarity,
-        min_size=min_size, criterion=criterion,
+        min_size=min_size, criterion=criterion, answers=answers,
     )  # fmt: skip
     clusters = {name: clustering.labels for name, clustering in chosen.columns.items()}
     known = {"id": collection.keys, "class": collection.classes, "text": collection.texts}
@@ -112,6 +115,7 @@ def _check_table(output: str, force: bool, inputs: list[str]) -> None:
     help="How many clusters. [default: as `perch cut` finds them]",
 )
 @CHOICE
+@ANSWERS
 @CRITERION
 @click.option(
     "--max-distance",
@@ -131,6 +135,7 @@ def predict(
     distance: float | None,
     similarity: float | None,
     min_size: int | None,
+    answers: str | None,
     criterion: str | None,
     max_distance: float | None,
     output: str,
@@ -157,7 +162,7 @@ def predict(
     wanted = () if n_clusters is None else (n_clusters,)
     chosen = choose(
         collection, wanted, distance=distance, similarity=similarity, min_size=min_size,
-        criterion=criterion,
+        criterion=criterion, answers=answers,
     )  # fmt: skip
     (corrected,) = chosen.columns.values()
     n_rows, n_bad = 0, 0

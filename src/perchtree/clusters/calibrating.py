@@ -234,13 +234,13 @@ def _doubts(
         share = n_clashes / len(same)
         yield f"{n_clashes:,} of {len(same):,} answers contradict others ({share:.0%})"
     if same.min() == same.max():
-        yield f"all {len(same):,} answers are {'yes' if same[0] else 'no'}: ask more"
+        yield f"{'yes' if same[0] else 'no'} is all that was answered so far"
     elif n_clusters == 1:
         yield "one cluster of everything looks best: the tree hardly tells what is the same"
     if confidence < _SURE:
         yield (
-            "by the answers so far other cuts may well be more than a tenth better "
-            f"(confidence {confidence:.0%}): ask more"
+            "another cut may well be more than a tenth better, as far as the answers tell "
+            f"(confidence {confidence:.0%})"
         )
     elif f1.high - f1.low > _WIDE:
         yield f"how good it is can hardly be told: F1 from {f1.low:.2f} to {f1.high:.2f}"

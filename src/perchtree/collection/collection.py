@@ -19,8 +19,8 @@ from ..files.locking import lock_for_writing
 from ..files.trees import load_tree, save_tree
 from ..settings import Settings, takes_settings
 from ..tree import ClusterTree
+from .answering import Answering
 from .changing import Changing
-from .correctable import Correctable
 from .corrections import Corrections
 from .merging import check_encoders, check_features, check_settings
 from .records import COLUMNS, Records
@@ -30,7 +30,7 @@ _CORRECTIONS = "corrections"
 _ENCODER = "encoder"
 
 
-class Collection(Changing, Correctable):
+class Collection(Changing, Answering):
     """Records with an identity, clustered online.
 
     A record has a vector and, if you like, a key of your own, a text and a true class. They stay
