@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 10
 """Questions that are picked before the answers are looked at again."""
-_FITS = 20
-"""Fits for the estimate after each answer."""
+_FITS, _FEWER, _LARGE = 20, 5, 50_000
+"""Fits for the estimate after each answer, and how many if there are more points than this."""
 _KEYS = {"y": True, "n": False, "s": None}
 _PROMPT = "The same? y = yes, n = no, s = skip, u = undo, q = quit: "
 
@@ -156,7 +156,8 @@ def _listen(console: "Console") -> str:
 
 def _tell(console: "Console", collection: "Collection", answers: "Answers") -> None:
     """How good the best cut is by now."""
-    found = collection.calibrate(answers.pairs, answers.same, n_fits=_FITS)
+    n_fits = _FITS if len(collection) <= _LARGE else _FEWER
+    found = collection.calibrate(answers.pairs, answers.same, n_fits=n_fits)
     console.print(f"Best cut by {count(found.n_answers, 'answer')}: {found}.")
     for doubt in found.doubts[:1]:
         console.print(f"Not sure yet: {doubt}.")

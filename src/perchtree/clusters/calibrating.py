@@ -3,7 +3,8 @@
 Answers are fitted once as they are, and then many times with other weights, as if they were drawn
 anew, beside two invented answers at random places, a yes and a no. The cut with the highest mean
 F1 is taken. How much the results differ tells how sure it is; where answers are few, the invented
-ones make them differ much.
+ones make them differ much. The fit itself is never quite right, so intervals are wider than that:
+by a factor with which they hold the truth in 90 % of cases on the data used for choosing.
 """
 
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
+from scipy.special import expit, logit
 
 from .cuts import Cuts
 from .extraction import extract
@@ -33,7 +35,9 @@ _NEARLY = 0.9
 """A cut is nearly the best one if it has this share of its F1."""
 _SURE = 0.8
 """How likely that must be."""
-_WIDE = 0.3
+_WIDER = 2.0
+"""How many times as wide intervals are as the fits differ: the fit itself is never quite right."""
+_WIDE = 0.5
 """An interval of F1 that is wider leaves doubts."""
 _GOLDEN = (5**0.5 - 1) / 2
 """Multiples of it, modulo 1, are spread evenly however many there are."""
@@ -170,8 +174,7 @@ class Calibrator:
         values = self.scores(self.meetings.probabilities(first))[:, best].tolist()
         spread = np.quantile(drawn[:, :, best], _INTERVAL, axis=0).T.tolist()
         precision, recall, f1 = (
-            Estimate(value, min(low, value), max(high, value))
-            for value, (low, high) in zip(values, spread, strict=True)
+            _estimate(value, low, high) for value, (low, high) in zip(values, spread, strict=True)
         )
         nearly = drawn[:, 2, best] >= _NEARLY * drawn[:, 2].max(axis=1)
         confidence = float(nearly.mean())
@@ -212,6 +215,13 @@ class Calibrator:
                 np.append(answers.same, [1.0, 0.0]),
                 np.append(counts, [1.0, 1.0]),
             )
+
+
+def _estimate(value: float, low: float, high: float) -> Estimate:
+    """A figure with an interval that is made wider on the scale of odds."""
+    centre, *ends = logit(np.clip([value, low, high], 1e-9, 1 - 1e-9)).tolist()
+    low, high = expit([centre + _WIDER * (end - centre) for end in ends]).tolist()
+    return Estimate(value, min(low, value), max(high, value))
 
 
 def count_contradictions(a: Numbers, b: Numbers, same: Values) -> int:
