@@ -276,7 +276,9 @@ def main() -> None:
     print(f"wrote {target}")
     from . import answers  # which builds on this module
 
-    answers.write(options.rows, options.orders, [n for n in NAMES if n in options.only], target)
+    names = [name for name in NAMES if name in options.only]
+    if names:
+        answers.write(options.rows, options.orders, names, target)
 
 
 if __name__ == "__main__":

@@ -226,6 +226,12 @@ def start(tree, tmp_path):
     return process, ours
 
 
+def press(ours, key):
+    """Press a key once the question stands: what is typed before that is dropped."""
+    time.sleep(0.5)
+    os.write(ours, key)
+
+
 def read_until(ours, text, seconds=60):
     shown, end = b"", time.monotonic() + seconds
     while text.encode() not in shown and time.monotonic() < end:
@@ -244,11 +250,11 @@ def test_in_a_terminal_one_key_is_enough_and_an_interrupt_loses_nothing(tree, tm
         shown = read_until(ours, "q = quit:")
         assert "╭" in shown
         assert "\x1b[1;4;33m" in shown  # bold, underlined, yellow
-        os.write(ours, b"y")
+        press(ours, b"y")
         read_until(ours, "q = quit:")
-        os.write(ours, b"n")
+        press(ours, b"n")
         read_until(ours, "q = quit:")
-        os.write(ours, b"\x03")  # Ctrl-C
+        press(ours, b"\x03")  # Ctrl-C
         end = read_until(ours, "perch: stopped")
         assert "2 answers in a.csv" in end
         assert process.wait(30) == 1
