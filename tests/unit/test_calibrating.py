@@ -297,6 +297,14 @@ def test_two_points(same):
     assert len(found.labels) == 2
 
 
+def test_all_in_one_cluster_has_a_recall_of_one():
+    tree = grow(np.random.default_rng(0).normal(size=(60, 3)))
+    found = tree.calibrate(tree.questions(30), [True] * 30)
+    assert found.n_clusters == 1
+    assert found.recall.value == pytest.approx(1)
+    assert found.recall.high == 1
+
+
 def test_estimates_read_well():
     assert str(Estimate(0.5, 0.25, 0.754)) == "0.50 (0.25 to 0.75)"
     tree = grow(blobs(4, 10)[0])

@@ -37,6 +37,7 @@ _SURE = 0.8
 """How likely that must be."""
 _WIDER = 2.0
 """How many times as wide intervals are as the fits differ: the fit itself is never quite right."""
+_NEARLY_0 = 1e-9
 _WIDE = 0.5
 """An interval of F1 that is wider leaves doubts."""
 _GOLDEN = (5**0.5 - 1) / 2
@@ -147,7 +148,8 @@ class Calibrator:
         same = self.meetings.n_pairs * chances
         found, total = self._sums(same), same.sum()
         precision = found / np.maximum(self._n_joined, 1.0)
-        return np.array([precision, found / total, 2 * found / (self._n_joined + total)])
+        figures = np.array([precision, found / total, 2 * found / (self._n_joined + total)])
+        return np.minimum(figures, 1.0)  # sums in another order differ in the last bits
 
     def draw(self, number: int, phase: float) -> int:
         """The merge for one of a sequence of draws, 0, 1, 2, ..., spread evenly over the tree.
@@ -219,8 +221,9 @@ class Calibrator:
 
 def _estimate(value: float, low: float, high: float) -> Estimate:
     """A figure with an interval that is made wider on the scale of odds."""
-    centre, *ends = logit(np.clip([value, low, high], 1e-9, 1 - 1e-9)).tolist()
+    centre, *ends = logit(np.clip([value, low, high], _NEARLY_0, 1 - _NEARLY_0)).tolist()
     low, high = expit([centre + _WIDER * (end - centre) for end in ends]).tolist()
+    high = 1.0 if high > 1 - 2 * _NEARLY_0 else high
     return Estimate(value, min(low, value), max(high, value))
 
 
