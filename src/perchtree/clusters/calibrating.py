@@ -148,8 +148,9 @@ class Calibrator:
         same = self.meetings.n_pairs * chances
         found, total = self._sums(same), same.sum()
         precision = found / np.maximum(self._n_joined, 1.0)
-        figures = np.array([precision, found / total, 2 * found / (self._n_joined + total)])
-        return np.minimum(figures, 1.0)  # sums in another order differ in the last bits
+        figures: Values = np.array([precision, found / total, 2 * found / (self._n_joined + total)])
+        np.minimum(figures, 1.0, out=figures)  # sums in another order differ in the last bits
+        return figures
 
     def draw(self, number: int, phase: float) -> int:
         """The merge for one of a sequence of draws, 0, 1, 2, ..., spread evenly over the tree.
