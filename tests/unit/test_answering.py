@@ -5,6 +5,8 @@ import pytest
 
 from perchtree import Collection, Correction
 
+pytestmark = pytest.mark.outer
+
 KEYS = [f"{name}-{i}" for name in ("ann", "bob", "cy") for i in range(4)]
 
 

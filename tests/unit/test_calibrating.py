@@ -16,6 +16,8 @@ from perchtree.clusters.sameness import Answers, Meetings
 from perchtree.metrics import pairwise_scores
 from strategies import grids
 
+pytestmark = pytest.mark.outer
+
 
 def grow(X, **settings):
     tree = ClusterTree(np.shape(X)[1], **settings)
@@ -90,10 +92,10 @@ def test_scores_are_those_of_the_cuts(X, linkage, data):
 
 def test_candidates_are_cuts_of_every_criterion_and_number():
     tree = grow(blobs(6, 10)[0])
-    candidates = Calibrator(tree._cuts()).candidates
+    calibrator = Calibrator(tree._cuts())
     by = {}
-    for number, (criterion, level) in enumerate(candidates):
-        labels = Calibrator(tree._cuts()).labels(number)
+    for number, (criterion, level) in enumerate(calibrator.candidates):
+        labels = calibrator.labels(number)
         if criterion == "persistence":
             assert np.array_equal(labels, tree.cut(min_cluster_size=level))
         else:
@@ -172,7 +174,6 @@ def test_contradictions_are_counted(pairs, data):
 # Calibrating
 
 
-@pytest.mark.jit
 @pytest.mark.parametrize(("n_clusters", "size"), [(5, 60), (60, 5)])
 def test_finds_what_is_obvious(n_clusters, size):
     X, classes = blobs(n_clusters, size)
@@ -348,7 +349,6 @@ def test_questions_are_spread_over_the_tree():
             assert ((low <= n_clusters) & (n_clusters < high)).sum() >= 5, (criterion, low)
 
 
-@pytest.mark.jit
 def test_later_questions_follow_the_answers():
     X, classes = blobs(40, 12, seed=1)
     tree = grow(X)
