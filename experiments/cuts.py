@@ -277,6 +277,11 @@ def main() -> None:
     target = Path(__file__).parent.parent / "docs" / "cuts.md"
     target.write_text("\n".join(page(results, options.rows, options.orders)).rstrip() + "\n")
     print(f"wrote {target}")
+    from . import answers  # which builds on this module
+
+    names = [name for name in NAMES if name in options.only]
+    if names:
+        answers.write(options.rows, options.orders, names, target)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .clusters.calibrating import Calibration, Estimate
     from .clusters.correcting import Corrected
     from .clusters.cuts import Cluster
     from .clusters.scales import Suggestion
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from .tree import ClusterTree, check_file
 
 __all__ = [
+    "Calibration",
     "Cluster",
     "ClusterTree",
     "Collection",
@@ -26,6 +28,7 @@ __all__ = [
     "Correction",
     "CorruptFileError",
     "Depth",
+    "Estimate",
     "Event",
     "FileInUseError",
     "InvariantError",
@@ -39,6 +42,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Calibration": "clusters.calibrating",
     "Cluster": "clusters.cuts",
     "ClusterTree": "tree",
     "Collection": "collection",
@@ -46,6 +50,7 @@ _HOMES = {
     "Correction": "collection",
     "CorruptFileError": "errors",
     "Depth": "reading",
+    "Estimate": "clusters.calibrating",
     "Event": "clusters.tracking",
     "FileInUseError": "files.locking",
     "InvariantError": "errors",

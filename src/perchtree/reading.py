@@ -28,6 +28,7 @@ from ._kernels.schema import (
     Tree,
 )
 from ._locks import FairLock
+from .clusters.calibrating import N_FITS, Calibration, Calibrator
 from .clusters.confidence import find_confidence
 from .clusters.cuts import (
     CRITERIA,
@@ -38,7 +39,9 @@ from .clusters.cuts import (
     points_below,
 )
 from .clusters.numbering import numbered
+from .clusters.questions import pick
 from .clusters.scales import Suggestion, suggest
+from .search.threads import one_blas_thread
 from .table import (
     NodeHeights,
     NodeTable,
@@ -101,6 +104,7 @@ class ReadableTree:
     _heights: tuple[int, NodeHeights] | None
     suggested: tuple[int, list[Suggestion]] | None
     """What `suggest_cuts` has found, and at which count of changes: copies and files keep it."""
+    _made_calibrator: Calibrator | None
 
     @property
     def _tree(self) -> Tree:
@@ -118,7 +122,7 @@ class ReadableTree:
 
     def _forget(self) -> None:
         """Drop what was made from the tree as it was."""
-        self._table = self._made_cuts = self._heights = None
+        self._table = self._made_cuts = self._heights = self._made_calibrator = None
 
     @property
     def n_points(self) -> int:
@@ -406,6 +410,98 @@ class ReadableTree:
                 self.suggested = self.changes, found
             return self.suggested[1][: as_count("most", most)]
 
+    # Answers about pairs
+
+    def questions(
+        self, n: int = 1, pairs: ArrayLike = (), same: ArrayLike = (), *, seed: int = 0
+    ) -> NDArray[np.int64]:
+        """Pick pairs to ask about: are the two the same? The answers are for `calibrate`.
+
+        Without answers, pairs are spread over the merges of the tree, from pairs that nearly all
+        cuts join to pairs that nearly none does. From 50 answers on most are about merges that
+        the answers so far leave in doubt, so it pays to ask for ten or twenty at a time.
+
+        Parameters
+        ----------
+        n : int
+            How many; there are fewer if hardly any pair is left.
+        pairs : array-like of shape (n_pairs, 2), optional
+            Ids of pairs that were asked about already, from here or elsewhere.
+        same : array-like of n_pairs, optional
+            The answers: true, false, or None for pairs that nobody could tell.
+        seed : int
+            For another choice of pairs.
+
+        Returns
+        -------
+        pairs : int64 array of shape (n, 2)
+            Ids, none of the pairs that were given. The same arguments give the same pairs, and
+            a smaller n gives the first of them.
+
+        Examples
+        --------
+        >>> from perchtree import ClusterTree
+        >>> tree = ClusterTree(n_features=1)
+        >>> _ = tree.insert([[0], [1], [10], [11], [50]])
+        >>> tree.questions(2).shape
+        (2, 2)
+        """
+        n = as_count("n", n)
+        seed = as_count("seed", seed, least=0)
+        with self._lock, one_blas_thread():
+            a, b, known = _as_answers(self.table, pairs, same)
+            found = pick(self._calibrator(), n, a, b, known, seed)
+            return self.table.ids[found]
+
+    def calibrate(self, pairs: ArrayLike, same: ArrayLike, *, n_fits: int = N_FITS) -> Calibration:
+        """Choose criterion and level of a cut by answers about pairs of points.
+
+        It takes the cut with the highest pairwise F1, as far as the answers tell: by any criterion
+        of `cut` at any level, or where clusters persist with any minimum size. A model of how
+        likely two points are the same, given where they meet in the tree, is fitted to the
+        answers; precision, recall and F1 follow from it. Pairs may come from anywhere, but those
+        of `questions` tell most: random pairs are hardly ever the same, nearest neighbours nearly
+        always.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (n_pairs, 2)
+            Ids.
+        same : array-like of n_pairs
+            True or false; None for pairs that nobody could tell, which do not count.
+        n_fits : int
+            How often the fit is repeated with other weights, for the intervals.
+
+        Returns
+        -------
+        Calibration
+            `labels`; `criterion` and `level` (or `min_cluster_size`), for `cut`; `precision`,
+            `recall` and `f1`, each with an interval; `confidence` that no other cut is much
+            better; and `doubts`: contradictory or too few answers, in words.
+
+        Examples
+        --------
+        >>> from perchtree import ClusterTree
+        >>> tree = ClusterTree(n_features=1)
+        >>> _ = tree.insert([[0], [1], [10], [11], [50]])
+        >>> found = tree.calibrate([(0, 1), (2, 3), (1, 2), (0, 4)], [True, True, False, False])
+        >>> found.labels
+        array([0, 0, 1, 1, 2])
+        >>> found.doubts != ()  # four answers are few
+        True
+        """
+        n_fits = as_count("n_fits", n_fits)
+        with self._lock, one_blas_thread():
+            a, b, known = _as_answers(self.table, pairs, same)
+            told = ~np.isnan(known)
+            return self._calibrator().calibrate(a[told], b[told], known[told], n_fits)
+
+    def _calibrator(self) -> Calibrator:
+        cuts = self._cuts()
+        if self._made_calibrator is None or self._made_calibrator.cuts is not cuts:
+            self._made_calibrator = Calibrator(cuts)
+        return self._made_calibrator
+
     def _grow_like(self, rows: NDArray[np.float64]) -> NodeTable:
         """Make a tree of other rows by the rules of this one, and number it."""
         raise NotImplementedError
@@ -467,6 +563,32 @@ def _as_level(value: Any) -> float:
     if not math.isfinite(value) or value < 0:
         raise ValueError(f"expected a distance or level of at least 0, got {value}")
     return float(value)
+
+
+def _as_answers(
+    table: NodeTable, pairs: ArrayLike, same: ArrayLike
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """The numbers of both points of each pair, and whether they are the same; nan if not known."""
+    ids = np.asarray(pairs)
+    ids = ids.reshape(-1, 2) if ids.size == 0 else ids
+    answers = [_as_answer(answer) for answer in np.asarray(same, object).ravel()]
+    if ids.ndim != 2 or ids.shape[1] != 2 or len(ids) != len(answers):
+        raise ValueError(
+            f"expected pairs of ids and an answer for each, got an array of the shape "
+            f"{ids.shape} and {len(answers)} answers"
+        )
+    a, b = _positions(table, ids).T
+    if (a == b).any():
+        raise ValueError(f"{table.ids[a[(a == b).argmax()]]} is paired with itself")
+    return a, b, np.array(answers, np.float64)
+
+
+def _as_answer(answer: Any) -> float:
+    if answer is None or (isinstance(answer, float) and math.isnan(answer)):
+        return math.nan
+    if answer not in (0, 1):
+        raise ValueError(f"an answer is true, false or None, got {answer!r:.50}")
+    return float(answer)
 
 
 def _positions(table: NodeTable, ids: ArrayLike) -> NDArray[np.int64]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from .answering import ask
 from .asking import cut, info, predict, score
 from .changing import merge, remove
 from .correcting import correct
@@ -62,6 +63,7 @@ for command in (
     merge,
     refine,
     correct,
+    ask,
     cut,
     clusters,
     changes,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..inert import inert_line, short_list
-from .choosing import CHOICE, choose
+from .choosing import ANSWERS, CHOICE, choose
 from .options import (
     CRITERION,
     FORCE,
@@ -49,6 +49,7 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
     "[default: as many as persist, with a minimum size found from the data]",
 )
 @CHOICE
+@ANSWERS
 @CRITERION
 @TABLE
 @click.option(
@@ -65,6 +66,7 @@ def cut(
     distance: float | None,
     similarity: float | None,
     min_size: int | None,
+    answers: str | None,
     criterion: str | None,
     output: str,
     remember: bool,
@@ -87,6 +89,7 @@ def cut(
       perch cut people.perch -k 100 -k 1000 -k 10000 -o clusters.parquet
       perch cut people.perch --min-size 5 -o clusters.csv
       perch cut people.perch --distance 0.3 -o -
+      perch cut people.perch --answers answers.csv -o clusters.csv
     """
     from ..outputs import open_table
     from . import remembering
@@ -95,7 +98,7 @@ def cut(
     check_table(output, force, [tree])
     choice: dict[str, Any] = {
         "distance": distance, "similarity": similarity, "min_size": min_size,
-        "criterion": criterion,
+        "criterion": criterion, "answers": answers,
     }  # fmt: skip
     if remember:
         opened = remembering.open_to_remember(tree)
@@ -143,6 +146,7 @@ def cut(
     help="How many clusters. [default: as `perch cut` finds them]",
 )
 @CHOICE
+@ANSWERS
 @CRITERION
 @click.option(
     "--max-distance",
@@ -162,6 +166,7 @@ def predict(
     distance: float | None,
     similarity: float | None,
     min_size: int | None,
+    answers: str | None,
     criterion: str | None,
     max_distance: float | None,
     output: str,
@@ -189,7 +194,7 @@ def predict(
     wanted = () if n_clusters is None else (n_clusters,)
     choice: dict[str, Any] = {
         "distance": distance, "similarity": similarity, "min_size": min_size,
-        "criterion": criterion,
+        "criterion": criterion, "answers": answers,
     }  # fmt: skip
     chosen = choose(collection, wanted, **choice)
     (numbered,) = match(collection, chosen, option_names(wanted, **choice)).values()

@@ -35,6 +35,14 @@ CHOICE = together(
 )
 
 
+ANSWERS = click.option(
+    "--answers",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Instead: the best cut by the answers that `perch ask` has written to FILE.",
+)
+
+
 class Chosen(NamedTuple):
     """Clusterings by the names of their columns, and what to say of how they were chosen."""
 
@@ -50,12 +58,17 @@ def choose(
     similarity: float | None,
     min_size: int | None,
     criterion: str | None,
+    answers: str | None = None,
 ) -> Chosen:
     """Cut a tree as the options say, without any where it stands out; corrections are applied."""
     tree, corrected = collection.tree, collection.corrected
-    given = [bool(n_clusters), *(v is not None for v in (distance, similarity, min_size))]
+    given = [bool(n_clusters), *(v is not None for v in (distance, similarity, min_size, answers))]
     if sum(given) > 1:
-        raise click.UsageError("give only one of -k, --distance, --similarity and --min-size")
+        raise click.UsageError(
+            "give only one of -k, --distance, --similarity, --min-size and --answers"
+        )
+    if answers is not None:
+        return _calibrated(collection, answers)
     if similarity is not None:
         distance = _as_distance(tree, similarity)
     if distance is not None:
@@ -67,6 +80,25 @@ def choose(
     names = ["cluster"] if len(n_clusters) == 1 else [f"cluster_{k}" for k in n_clusters]
     columns = map(corrected, tree.cut(list(n_clusters), criterion=criterion).T)
     return Chosen(dict(zip(names, columns, strict=True)))
+
+
+def _calibrated(collection: "Collection", name: str) -> Chosen:
+    """The best cut by the answers in a file."""
+    from .answers import read_answers
+
+    answers = read_answers(collection, name)
+    try:
+        found = collection.calibrate(answers.pairs, answers.same)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    doubts = [*found.doubts]
+    if answers.gone:
+        doubts.append(f"{count(len(answers.gone), 'answer')} about records that are gone")
+    remark = f"by {count(found.n_answers, 'answer')}: {found}"
+    return Chosen(
+        {"cluster": collection.corrected(found.labels)},
+        "; but ".join([remark, *doubts[:1]]) + "".join(f"; {doubt}" for doubt in doubts[1:]),
+    )
 
 
 def _as_distance(tree: Any, similarity: float) -> float:

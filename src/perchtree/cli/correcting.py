@@ -35,7 +35,8 @@ Pairs = tuple[tuple[str, str], ...]
     "file",
     type=click.Path(exists=True, dir_okay=False),
     metavar="FILE",
-    help="A .csv or .tsv file (.gz too) with the columns a, b (ids) and same (yes or no).",
+    help="A .csv or .tsv file (.gz too) with the columns a, b (ids) and same (yes or no), "
+    "such as `perch ask` writes.",
 )
 @click.option("--list", "listed", is_flag=True, help="Print all corrections, as such a file.")
 @QUIET
@@ -99,6 +100,8 @@ def _take_file(collection: "Collection", file: str) -> None:
 
     try:
         for pair in read_pairs(Path(file)):
+            if pair.same is None:
+                continue
             say_it = collection.together if pair.same else collection.apart
             try:
                 say_it(*keys_from_texts(collection, (pair.a, pair.b)))

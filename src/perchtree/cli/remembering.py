@@ -45,12 +45,16 @@ def option_names(
     similarity: float | None,
     min_size: int | None,
     criterion: str | None,
+    answers: str | None = None,
 ) -> list[str]:
     """The options of each clustering that they ask for, by which it is remembered."""
     if n_clusters:
         chosen = f" --criterion {criterion}" if criterion else ""
         return [f"-k {number}{chosen}" for number in n_clusters]
-    named = {"--distance": distance, "--similarity": similarity, "--min-size": min_size}
+    named = {
+        "--distance": distance, "--similarity": similarity, "--min-size": min_size,
+        "--answers": answers,
+    }  # fmt: skip
     given = [f"{option} {value}" for option, value in named.items() if value is not None]
     return given or [""]
 

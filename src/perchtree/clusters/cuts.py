@@ -176,6 +176,11 @@ class Cuts:
         self._sequences: dict[str, tuple[NDArray[np.int64], Values]] = {}
         self.n_leaves = table.n_points - int(table.inner.sum())
 
+    def usable_criteria(self) -> list[str]:
+        """The criteria that this tree has: two need features, or a linkage."""
+        features = has_moments(self._tree) or self._tree.state[MAX_LEAVES] == NONE
+        return [name for name in CRITERIA if features or name not in ("scatter", "ward")]
+
     def sequence(self, criterion: str) -> tuple[NDArray[np.int64], Values]:
         """Merges in the order in which they are collapsed, and what each costs.
 

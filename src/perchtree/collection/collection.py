@@ -22,8 +22,8 @@ from ..files.locking import lock_for_writing
 from ..files.trees import load_sections, load_tree, save_sections, save_tree
 from ..settings import Settings, takes_settings
 from ..tree import ClusterTree
+from .answering import Answering
 from .changing import Changing
-from .correctable import Correctable
 from .corrections import Corrections
 from .describing import Describing
 from .merging import check_encoders, check_features, check_settings
@@ -35,7 +35,7 @@ _ENCODER = "encoder"
 _CLUSTERINGS = "clusterings"
 
 
-class Collection(Changing, Correctable, Describing):
+class Collection(Changing, Answering, Describing):
     """Records with an identity, clustered online.
 
     A record has a vector and, if you like, a key of your own, a text and a true class. They stay

@@ -8,9 +8,10 @@ from typing import NamedTuple
 from .batches import InputError
 from .lines import NOT_TEXT, Lines
 
-_ANSWERS = {
+_ANSWERS: dict[str, bool | None] = {
     **dict.fromkeys(("1", "y", "yes", "true", "same", "together"), True),
     **dict.fromkeys(("0", "n", "no", "false", "different", "apart"), False),
+    "skip": None,
 }
 
 
@@ -20,11 +21,12 @@ class Pair(NamedTuple):
     line: int
     a: str
     b: str
-    same: bool
+    same: bool | None
+    """None if nobody could tell."""
 
 
 def read_pairs(path: Path) -> Iterator[Pair]:
-    """The rows of a file with the columns `a`, `b` and `same` (yes or no); others are ignored."""
+    """The rows of a file by its columns `a`, `b` and `same` (yes, no or skip)."""
     lines = Lines(path)
     is_tsv = ".tsv" in [suffix.lower() for suffix in path.suffixes]
     records = csv.reader(lines, delimiter="\t" if is_tsv else ",", strict=True)
@@ -40,10 +42,10 @@ def read_pairs(path: Path) -> Iterator[Pair]:
                 f"line {lines.number} has {len(fields)} fields instead of {len(names)}"
             )
         a, b, answer = (fields[place] for place in places)
-        same = _ANSWERS.get(answer.strip().lower())
-        if same is None:
+        word = answer.strip().lower()
+        if word not in _ANSWERS:
             raise InputError(f"line {lines.number} has {answer!r:.50} for same: write yes or no")
-        yield Pair(lines.number, a, b, same)
+        yield Pair(lines.number, a, b, _ANSWERS[word])
 
 
 def _next_record(records: Iterator[list[str]], lines: Lines) -> list[str] | None:

@@ -1,0 +1,163 @@
+"""ask: show two records at a time, and keep what is said about them."""
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from .options import QUIET, TREE
+from .running import Command, count, say
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..collection import Collection
+    from .answers import Answers
+
+_AT_ONCE = 10
+"""Questions that are picked before the answers are looked at again."""
+_FITS, _FEWER, _LARGE = 20, 5, 50_000
+"""Fits for the estimate after each answer, and how many if there are more points than this."""
+_KEYS = {"y": True, "n": False, "s": None}
+_PROMPT = "The same? y = yes, n = no, s = skip, u = undo, q = quit: "
+
+
+@click.command(cls=Command)
+@TREE
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="FILE",
+    help="A .csv or .tsv file for the answers. If it exists, it goes on from there.",
+)
+@click.option(
+    "-n",
+    "most",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Stop at so many answers in the file. [default: go on until q]",
+)
+@click.option(
+    "--correct",
+    is_flag=True,
+    help="In the end, make all answers corrections of TREE, as `perch correct --from` does.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, help="For another choice of pairs.")
+@QUIET
+def ask(tree: str, output: str, most: int | None, correct: bool, seed: int, quiet: bool) -> None:
+    """Show two records of TREE at a time and ask whether they are the same.
+
+    A hundred answers usually find a good cut, three hundred nearly the best one: after each answer
+    you are told how good the best cut is by now. `perch cut --answers FILE` makes it. Every answer
+    is saved at once; q, the end of the input or Ctrl-C stop.
+
+    Pairs are picked so that answers tell much: some are obvious, later ones mostly are not.
+
+    \b
+    Examples:
+      perch ask people.perch -o answers.csv
+      perch cut people.perch --answers answers.csv -o clusters.csv
+      perch ask people.perch -o answers.csv -n 300 --correct
+    """
+    from pathlib import Path
+
+    from ..outputs import check_output, check_writable
+    from .answers import Answers, check_columns, read_answers
+    from .opening import open_collection
+
+    check_output(output, (".csv", ".tsv"), force=True, inputs=[tree])
+    if correct:
+        check_writable(tree)
+    with open_collection(tree, write=correct) as collection:
+        answers = Answers([], [], [])
+        if Path(output).exists():
+            check_columns(output)
+            answers = read_answers(collection, output)
+        if answers.gone:
+            say(f"{count(len(answers.gone), 'answer')} about records that are not in {tree}")
+        try:
+            _go_on(collection, answers, output, most, seed, quiet)
+        finally:
+            if not quiet and answers.pairs:
+                say(
+                    f"{count(answers.n_told, 'answer')} in {output}; "
+                    f"next: perch cut {tree} --answers {output} -o clusters.csv"
+                )
+        if correct:
+            refused = collection.correct_by(answers.pairs, answers.same)
+            collection.save(tree)
+            if refused:
+                left_out = count(len(refused), "answer")
+                say(f"{left_out} left out of the corrections: they contradict others")
+            if not quiet:
+                say(f"{count(len(collection.pairs), 'correction')}; saved as {tree}")
+
+
+def _go_on(
+    collection: "Collection",
+    answers: "Answers",
+    output: str,
+    most: int | None,
+    seed: int,
+    quiet: bool,
+) -> None:
+    """Ask until someone has had enough; each answer is saved before the next question."""
+    from .answers import write_answers
+    from .beside import beside, make_console
+
+    console = make_console()
+    waiting: list[tuple[object, object]] = []
+    while most is None or answers.n_told < most:
+        if not waiting:
+            waiting = collection.questions(_AT_ONCE, answers.pairs, answers.same, seed=seed)
+        if not waiting:
+            say("there are no more pairs to ask about")
+            return
+        pair = waiting.pop(0)
+        console.print(f"\nQuestion {len(answers.pairs) + 1}")
+        console.print(beside(collection, pair, plain=not console.is_terminal))
+        said = _listen(console)
+        if said == "q":
+            return
+        if said == "u":
+            waiting.insert(0, pair)
+            if answers.pairs:
+                waiting.insert(0, answers.pairs.pop())
+                answers.same.pop()
+                write_answers(output, answers)
+                console.print("The last answer is taken back.")
+            else:
+                console.print("There is no answer to take back.")
+            continue
+        answers.pairs.append(pair)
+        answers.same.append(_KEYS[said])
+        write_answers(output, answers)
+        if said != "s" and not quiet:
+            _tell(console, collection, answers)
+
+
+def _listen(console: "Console") -> str:
+    """One of the keys; q at the end of the input."""
+    while True:
+        console.print(_PROMPT, end="")
+        if sys.stdin.isatty():
+            said = click.getchar()
+            console.print(said if said.isprintable() else "")
+        else:
+            line = sys.stdin.readline()
+            said = line.strip() if line else "q"
+            console.print(said[:20] if said.isprintable() else "")
+        key = said[:1].lower()
+        if key in (*_KEYS, "u", "q"):
+            return key
+        console.print("Press y, n, s, u or q.")
+
+
+def _tell(console: "Console", collection: "Collection", answers: "Answers") -> None:
+    """How good the best cut is by now."""
+    n_fits = _FITS if len(collection) <= _LARGE else _FEWER
+    found = collection.calibrate(answers.pairs, answers.same, n_fits=n_fits)
+    console.print(f"Best cut by {count(found.n_answers, 'answer')}: {found}.")
+    for doubt in found.doubts[:1]:
+        console.print(f"Not sure yet: {doubt}.")

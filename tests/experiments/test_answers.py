@@ -1,0 +1,23 @@
+"""The section of docs/cuts.md about answers."""
+
+import pytest
+
+from experiments import answers
+
+
+@pytest.mark.jit
+def test_the_section_takes_its_place(tmp_path, monkeypatch):
+    monkeypatch.setattr(answers, "COUNTS", (20, 40))
+    page = tmp_path / "cuts.md"
+    page.write_text(
+        "# Page\n\n## Before\n\ntext\n\n## With a few answers\n\noutdated\n\n## After\n\nmore\n"
+    )
+    answers.write(200, 1, ["digits"], page)
+    text = page.read_text()
+    assert "outdated" not in text
+    assert [line for line in text.splitlines() if line.startswith("#")] == [
+        "# Page", "## Before", "## With a few answers", "## After",
+    ]  # fmt: skip
+    assert text.endswith("## After\n\nmore\n")
+    row = next(line for line in text.splitlines() if line.startswith("| digits (K = 10) |"))
+    assert row.count("%") == 4
