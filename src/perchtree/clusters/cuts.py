@@ -164,7 +164,7 @@ CRITERIA: dict[str, Callable[[Tree, NodeTable], Values]] = {
 }
 
 
-_FAR, _FARTHER = math.log(1.5), 1.5
+_FAR, _FARTHER = math.log(1.5), 2.2
 """To be taken, clusters by height must stand out this much, and so many times as much as others."""
 
 
