@@ -57,7 +57,6 @@ class KeptLog(Log):
         self.sync = sync
         self._collection, self._store = collection, store
         self._facts = facts_of(collection)
-        self._changes = self._tree_changes
 
     @property
     def _records(self) -> KeptRecords:
@@ -71,15 +70,7 @@ class KeptLog(Log):
         return 0 if tree is None else tree.changes
 
     def begin(self) -> None:
-        journal = self._store.journal
-        journal.check()
-        if self._tree_changes != self._changes:
-            error = ReadOnlyError(
-                "the tree was changed without its collection, or an interruption has kept the last "
-                "change from being recorded"
-            )
-            journal.fail(error)
-            journal.check()
+        self._store.journal.check_tree(self._tree_changes)
 
     def as_inserted(self, rows: NDArray[Any]) -> tuple[NDArray[Any], bool]:
         return as_points(rows, cosine=self._collection.settings.is_cosine), True
@@ -143,8 +134,9 @@ class KeptLog(Log):
 
     def _record(self, operation: Operation, effects: Effects, coming: dict[int, Any]) -> None:
         effects += self._changed_facts()
-        self._store.journal.record(operation, effects, lambda: self._records.arrived(coming))
-        self._changes = self._tree_changes
+        journal = self._store.journal
+        journal.record(operation, effects, lambda: self._records.arrived(coming))
+        journal.tree_changes = self._tree_changes
 
     def _pairs_about(self, ids: list[int]) -> Effects:
         """All that is said about some ids anew, if anything was said or taken back since."""

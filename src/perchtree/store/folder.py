@@ -130,6 +130,7 @@ class Store:
         by = self.facts[MADE_BY].decode()
         if self.writes:
             self._journal = Journal(self._writer, self.operation, self.name)
+            self._journal.tree_changes = 0 if tree is None else tree.changes
             self._removed_at_base = base_removed(self.facts)
         if by != made_by():
             warnings.warn(
@@ -184,6 +185,7 @@ class Store:
                 shapes = {name: (a.shape, a.dtype) for name, a in used_rows(arrays)}
             copy = Copy(shapes)
             with tree.stored() as stored:
+                journal.check_tree(tree.changes)
                 number = journal.recorded
                 copied = copy.of(stored)
             journal.wait(number)
@@ -201,6 +203,7 @@ class Store:
         """
         journal = self.journal
         with contextlib.nullcontext() if tree is None else tree.stored() as stored:
+            journal.check_tree(0 if tree is None else tree.changes)
             journal.wait(journal.recorded)
             with self._snapshotting, journal.exclusive() as connection:
                 number, by = journal.recorded, made_by()
@@ -265,7 +268,7 @@ class Store:
         if self._thread is not None:
             self._thread.join()
         self._journal.wait(self._journal.recorded)
-        if tree is not None:
+        if tree is not None and self._journal.is_writable:
             done = 2 * tree.next_id - tree.n_points - self._at_snapshot
             if done > max(_CLOSING_ROWS, tree.n_points // _CLOSING_SHARE):
                 self.snapshot(tree)

@@ -41,6 +41,9 @@ class Journal:
     def __init__(self, connection: sqlite3.Connection, number: int, name: str) -> None:
         self.recorded = self.durable = number
         """The last operation that was recorded, and the last that is on the disk."""
+        self.tree_changes = 0
+        """The tree's counter of changes after the last operation: a tree with another was changed
+        without being recorded."""
         self._connection, self._name = connection, name
         self._waiting: list[_Waiting] = []
         self._n_bytes = self._n_logged = 0
@@ -75,14 +78,30 @@ class Journal:
                 self.check()
                 self._changed.wait()
 
+    @property
+    def is_writable(self) -> bool:
+        """Whether nothing has failed."""
+        return self._failure is None
+
     def check(self) -> None:
         """Raise ReadOnlyError if nothing can be written any more."""
         if self._failure is not None:
             raise ReadOnlyError(
-                f"{self._name} is read-only since a write failed ({self._failure}): what was "
+                f"{self._name} is read-only since something failed ({self._failure}): what was "
                 f"acknowledged, up to operation {self.durable}, is safe; mend the cause and open "
                 "it again"
             )
+
+    def check_tree(self, changes: int) -> None:
+        """Raise ReadOnlyError, now and from now on, if a tree is not what was recorded."""
+        if changes != self.tree_changes:
+            self.fail(
+                ValueError(
+                    "the tree was changed without its collection, or an interruption has kept the "
+                    "last change from being recorded"
+                )
+            )
+        self.check()
 
     def fail(self, error: BaseException) -> None:
         """Write nothing more, because of an error."""

@@ -34,7 +34,7 @@ def verify_folder(store: Store, tree: ClusterTree | None, settings: Settings) ->
     with plain_errors(store.name):
         found = connection.execute("PRAGMA integrity_check").fetchall()
         if found != [("ok",)]:
-            raise CorruptFileError(f"the database is damaged: {found[0][0]}")
+            raise CorruptFileError(f"the database is damaged: {found[0][0].splitlines()[-1]}")
         ids = [] if tree is None else tree.ids.tolist()
         if len(store.rows) != len(ids) or len(store.rows.get(ids)) != len(ids):
             raise CorruptFileError("the database has other records than the tree has points")
