@@ -395,7 +395,7 @@ def test_damage_to_the_database_is_reported_and_never_served(path):
     with Collection.open(path) as people:
         expected = people.texts, list(people.keys), people.classes, arrays(people)
     random = np.random.default_rng(0)
-    reported = 0
+    reported = []
     for place in random.integers(0, len(whole), 80).tolist():
         content = bytearray(whole)
         content[place] ^= 1 << int(random.integers(8))
@@ -408,9 +408,9 @@ def test_damage_to_the_database_is_reported_and_never_served(path):
                     np.testing.assert_array_equal(array, expected[3][name])
                 people.verify()
         except (CorruptFileError, OSError) as error:
-            assert "\n" not in str(error)
-            reported += 1
-    assert reported > 5
+            reported.append(str(error))
+    assert len(reported) > 5
+    assert not [message for message in reported if "\n" in message]
     database.write_bytes(whole)
     Collection.open(path).close()
 
@@ -449,7 +449,7 @@ def test_bad_rows_change_nothing(path):
         lambda: people.remove(["nobody"]),
         lambda: people.update(["nobody"], rows(1)),
     ):
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match=r"key|NaN"):
             wrong()
     assert people.operation == before
     people.verify()

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from .asking import cut, info, predict, score
-from .changing import merge, remove
+from .changing import compact, merge, remove
 from .correcting import correct
 from .demo import demo
 from .growing import add, fit, refine
@@ -59,6 +59,7 @@ for command in (
     encode,
     remove,
     merge,
+    compact,
     refine,
     correct,
     cut,

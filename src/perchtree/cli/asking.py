@@ -330,10 +330,8 @@ def _is_noise(name: Any) -> bool:
 @JSON
 def info(tree: str, as_json: bool) -> None:
     """Say what is in TREE."""
-    from pathlib import Path
-
     from ..encode.interface import name_of
-    from .opening import open_collection
+    from .opening import folder_bytes, open_collection
     from .presets import mode_name
 
     collection = open_collection(tree)
@@ -342,7 +340,7 @@ def info(tree: str, as_json: bool) -> None:
     _show(
         {
             "file": tree,
-            "bytes": Path(tree).stat().st_size,
+            "bytes": folder_bytes(tree),
             "mode": mode_name(settings),
             "points": grown.n_points,
             "leaves": grown.n_leaves,
@@ -362,6 +360,7 @@ def info(tree: str, as_json: bool) -> None:
             "classes": collection.classes is not None,
             "texts": collection.texts is not None,
             "corrections": len(collection.pairs),
+            "operations": collection.operation if collection.is_kept else None,
             "encoder": None if collection.encoder is None else name_of(collection.encoder),
             "suggested numbers of clusters": [
                 cut.n_clusters for cut in grown.suggest_cuts(5) if cut.stands_out

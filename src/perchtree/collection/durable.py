@@ -55,6 +55,11 @@ class Durable(Changing):
         return self._store
 
     @property
+    def is_kept(self) -> bool:
+        """Whether a folder keeps the collection; otherwise it is in memory."""
+        return self._store is not None
+
+    @property
     def operation(self) -> int:
         """The number of the last operation that is on the disk; of a reader, of the one seen."""
         store = self._folder
@@ -83,6 +88,12 @@ class Durable(Changing):
         self._folder  # noqa: B018  # an error if there is none
         assert isinstance(self._log, KeptLog)
         return self._log
+
+    def note_progress(self, **progress: Any) -> None:
+        """Keep how far an input was taken in, in the folder if there is one."""
+        with self._changing():
+            self.progress = progress
+            self._log.noted()
 
     def refresh(self) -> int:
         """See what the writer has done since: the number of the last operation. For readers."""
