@@ -219,7 +219,7 @@ class ClusterTree(ReadableTree):
             except (KeyboardInterrupt, MemoryError) as error:
                 done = self.next_id - start
                 why = "" if isinstance(error, KeyboardInterrupt) else f"out of memory ({error}): "
-                raise type(error)(
+                raise interruption(error)(
                     f"{why}{done:,} of {len(rows):,} rows were inserted, and the tree is whole; "
                     f"insert(X[{done}:]) goes on"
                 ) from None
@@ -591,3 +591,8 @@ def check_file(path: str | Path) -> None:
     part is damaged.
     """
     load_tree(path)
+
+
+def interruption(error: BaseException) -> type[BaseException]:
+    """The kind of an interruption; NumPy's own MemoryError cannot be raised with a message."""
+    return MemoryError if isinstance(error, MemoryError) else KeyboardInterrupt

@@ -13,7 +13,7 @@ from .._progress import progress
 from .._validate import as_rows
 from ..encode.interface import Encoder, Learner, encode_texts, name_of, plain_texts
 from ..removing import refuse_missing, usable
-from ..tree import ClusterTree
+from ..tree import ClusterTree, interruption
 from .asking import Asking
 from .records import as_column, as_columns
 
@@ -107,7 +107,7 @@ class Changing(Asking):
             except (KeyboardInterrupt, MemoryError) as error:
                 if piece.start == 0 and piece.stop == len(rows):
                     raise
-                raise type(error)(
+                raise interruption(error)(
                     f"{tree.next_id - first:,} of {len(rows):,} rows are in, and the collection is "
                     "whole: go on with the rest"
                 ) from None
@@ -303,7 +303,7 @@ class Changing(Asking):
                     self._replace_run(rows[part], own, normalised=normalised)
                     bar.update(part.stop - part.start)
         except (KeyboardInterrupt, MemoryError) as error:
-            raise type(error)(
+            raise interruption(error)(
                 f"{tree.next_id - first:,} of {len(rows):,} records are in, and the collection is "
                 "whole: go on with the rest"
             ) from None
@@ -355,3 +355,4 @@ class Changing(Asking):
                 )
             finally:
                 self._log.refined(neighbors, len(tree.refined_parts))
+

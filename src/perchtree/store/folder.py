@@ -249,10 +249,12 @@ class Store:
         elif done > max(_SNAPSHOT_ROWS, n_points // _SNAPSHOT_SHARE) and (
             self._thread is None or not self._thread.is_alive()
         ):
-            self._thread = threading.Thread(
+            thread = threading.Thread(
                 target=self._snapshot_aside, args=(tree,), name="perchtree snapshot", daemon=True
             )
-            self._thread.start()
+            with contextlib.suppress(RuntimeError):  # no memory for a thread: next time, perhaps
+                thread.start()
+                self._thread = thread
 
     def _snapshot_aside(self, tree: ClusterTree) -> None:
         # A failure makes the collection read-only: whoever changes it next is told why.
