@@ -355,4 +355,3 @@ class Changing(Asking):
                 )
             finally:
                 self._log.refined(neighbors, len(tree.refined_parts))
-

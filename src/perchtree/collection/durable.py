@@ -164,7 +164,7 @@ class Durable(Changing):
     ) -> Self:
         collection = cls(**({"encoder": encoder} if encoder is not None else {}), **settings)
         wanted = collection.settings
-        beginning = {name: as_bytes(value) for name, value in facts_of(collection).items()}
+        beginning = {name: as_bytes(name, value) for name, value in facts_of(collection).items()}
         store = Store(path, Beginning(beginning) if write else None, write=write)
         try:
             collection._keep_in(store, sync=sync)
@@ -235,7 +235,7 @@ class Durable(Changing):
                 *(columns.get(name, blank) for name in ("keys", "texts", "classes")), strict=True
             )
             beginning = Beginning(
-                {name: as_bytes(value) for name, value in facts_of(self).items()},
+                {name: as_bytes(name, value) for name, value in facts_of(self).items()},
                 stored._replace(settings=self.settings),
                 zip(ids.tolist(), records, strict=True),
                 [(a, b, kind == TOGETHER) for kind, a, b in self.pairs],

@@ -1,5 +1,6 @@
 """Every change of a collection as an operation in the folder that keeps it."""
 
+import copy
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -30,24 +31,26 @@ Effects = list[tuple[str, list[tuple[Any, ...]]]]
 
 
 def facts_of(collection: Asking) -> dict[str, Any]:
-    """What is kept of a collection beside its records and its tree; see `as_bytes`."""
-    stored = {
-        SETTINGS: facts.as_json(collection.settings.as_dict()),
-        FEATURES: facts.as_json(collection.feature_names),
-        NOTES: facts.as_json(collection.notes),
-        PROGRESS: facts.as_json(collection.progress),
-        PAIR_CHANGES: facts.as_json(collection.pairs.changes),
+    """What is kept of a collection beside its records and its tree, as it is now."""
+    names = collection.feature_names
+    known = {
+        SETTINGS: collection.settings,
+        FEATURES: None if names is None else list(names),
+        NOTES: copy.deepcopy(collection.notes),
+        PROGRESS: dict(collection.progress),
+        PAIR_CHANGES: collection.pairs.changes,
         ENCODER: collection.encoder,
     }
-    return stored | {SECTION + name: contents for name, contents in collection.sections.items()}
+    return known | {SECTION + name: contents for name, contents in collection.sections.items()}
 
 
-def as_bytes(value: Any) -> bytes:
-    """A fact as the database keeps it; an encoder may take long."""
-    if value is None or isinstance(value, bytes):
-        return value or b""
-    contents = value if isinstance(value, Contents) else Contents(*store_encoder(value))
-    return facts.pack_contents(contents)
+def as_bytes(name: str, value: Any) -> bytes:
+    """A fact as the database keeps it."""
+    if name == SETTINGS:
+        return facts.as_json(value.as_dict())
+    if name == ENCODER:
+        return b"" if value is None else facts.pack_contents(Contents(*store_encoder(value)))
+    return facts.pack_contents(value) if isinstance(value, Contents) else facts.as_json(value)
 
 
 class KeptLog(Log):
@@ -141,7 +144,7 @@ class KeptLog(Log):
     def _pairs_about(self, ids: list[int]) -> Effects:
         """All that is said about some ids anew, if anything was said or taken back since."""
         pairs = self._collection.pairs
-        if facts.as_json(pairs.changes) == self._facts[PAIR_CHANGES]:
+        if pairs.changes == self._facts[PAIR_CHANGES]:
             return []
         said = [rows.as_pair(a, b, kind == TOGETHER) for kind, a, b in pairs.about(ids)]
         return [(rows.DROP_PAIRS, [(i,) for i in ids]), (rows.CORRECT, said)]
@@ -150,13 +153,15 @@ class KeptLog(Log):
         now = facts_of(self._collection)
         changed = [
             name for name, value in now.items()
-            if name not in self._facts or not _same(value, self._facts[name])
+            if name not in self._facts or not _same(name, value, self._facts[name])
         ]  # fmt: skip
         gone = [(name,) for name in self._facts if name not in now]
         self._facts = now
         effects: Effects = []
         if changed:
-            effects.append((facts.PUT, [facts.fact(name, as_bytes(now[name])) for name in changed]))
+            effects.append(
+                (facts.PUT, [facts.fact(name, as_bytes(name, now[name])) for name in changed])
+            )
         if gone:
             effects.append((facts.DROP, gone))
         return effects
@@ -172,5 +177,7 @@ class Closed(Log):
         raise ReadOnlyError(f"{self._name} is closed: open it again to change it")
 
 
-def _same(value: Any, other: Any) -> bool:
-    return bool(value == other) if isinstance(value, bytes) else value is other
+def _same(name: str, value: Any, other: Any) -> bool:
+    if name == ENCODER or isinstance(value, Contents):  # which never change
+        return value is other
+    return bool(value == other)

@@ -1,6 +1,8 @@
 """Operations on their way to the disk: one transaction for all that wait."""
 
+import collections
 import contextlib
+import json
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -16,8 +18,8 @@ Effects = Sequence[tuple[str, Sequence[tuple[Any, ...]]]]
 HEAD = "head"
 """The fact that names the last operation."""
 
-_MOST_WAITING = 2**25
-"""Bytes of operations that may wait; who brings more waits with them."""
+_MOST_WAITING = 2**23
+"""Bytes of operations that may wait, where nobody waits for them."""
 _CHECKPOINT = 2**24
 """Bytes written to the log of the database until its pages are moved to their places."""
 
@@ -30,12 +32,12 @@ class _Waiting(NamedTuple):
 
 
 class Journal:
-    """Numbers operations, and commits them in order, in a thread of its own.
+    """Numbers operations, and commits them in order.
 
-    No signal is handled in that thread, so nothing can interrupt a commit halfway in Python. While
-    one commit is on its way to the disk, operations of any number of threads gather for the next.
-    If a write fails, nothing more is written: what was acknowledged is on the disk, and the rest is
-    refused until the collection is opened again.
+    Of all threads that wait for their operations, the first commits those of all; while that is on
+    its way to the disk, the operations of others gather for the next commit. If a write fails,
+    nothing more is written: what was acknowledged is on the disk, and the rest is refused until the
+    collection is opened again.
     """
 
     def __init__(self, connection: sqlite3.Connection, number: int, name: str) -> None:
@@ -45,14 +47,10 @@ class Journal:
         """The tree's counter of changes after the last operation: a tree with another was changed
         without being recorded."""
         self._connection, self._name = connection, name
-        self._waiting: list[_Waiting] = []
+        self._waiting: collections.deque[_Waiting] = collections.deque()
         self._n_bytes = self._n_logged = 0
-        self._changed = threading.Condition()
         self._using = threading.Lock()
-        self._closing = False
         self._failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name="perchtree journal", daemon=True)
-        self._thread.start()
 
     def record(
         self, operation: Operation, effects: Effects, settled: Callable[[], None] = lambda: None
@@ -62,21 +60,21 @@ class Journal:
         `settled` is called when it is on the disk.
         """
         self.check()
-        with self._changed:
-            self.recorded += 1
-            self._waiting.append(_Waiting(self.recorded, operation, effects, settled))
-            self._n_bytes += len(operation.data)
-            full = self._n_bytes > _MOST_WAITING
-            self._changed.notify_all()
-        if full:
+        # An interruption in between leaves a number that is given twice; but then the counter of
+        # the tree is not noted either, and nothing more is recorded.
+        self._waiting.append(_Waiting(self.recorded + 1, operation, effects, settled))
+        self.recorded += 1
+        self._n_bytes += len(operation.data)
+        if self._n_bytes > _MOST_WAITING:
             self.wait(self.recorded)
 
     def wait(self, number: int) -> None:
         """Return when an operation is on the disk; ReadOnlyError if that has failed."""
-        with self._changed:
-            while self.durable < number:
-                self.check()
-                self._changed.wait()
+        while self.durable < number:
+            with self._using:
+                if self.durable < number:
+                    self.check()
+                    self._commit_all()
 
     @property
     def is_writable(self) -> bool:
@@ -105,9 +103,7 @@ class Journal:
 
     def fail(self, error: BaseException) -> None:
         """Write nothing more, because of an error."""
-        with self._changed:
-            self._failure = self._failure or error
-            self._changed.notify_all()
+        self._failure = self._failure or error
 
     @contextlib.contextmanager
     def exclusive(self) -> Iterator[sqlite3.Connection]:
@@ -118,60 +114,61 @@ class Journal:
                 yield self._connection
             except BaseException as error:
                 self.fail(error)
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
+                self._roll_back()
                 raise
 
     def close(self) -> None:
-        """Commit what waits, and stop."""
-        with self._changed:
-            self._closing = True
-            self._changed.notify_all()
-        self._thread.join()
+        """Commit what waits, unless something has failed."""
+        with contextlib.suppress(ReadOnlyError):
+            self.wait(self.recorded)
 
-    def _run(self) -> None:
-        while True:
-            with self._changed:
-                while not self._waiting and not self._closing:
-                    self._changed.wait()
-                if self._failure is not None or not self._waiting:
-                    return
-                batch, self._waiting, self._n_bytes = self._waiting, [], 0
-            try:
-                with self._using:
-                    self._commit(batch)
-            except BaseException as error:
-                self.fail(error)
-                return
-            with self._changed:
-                self.durable = batch[-1].number
-                self._changed.notify_all()
-            for waiting in batch:
-                waiting.settled()
-            try:
-                with self._using:
-                    self._checkpoint(batch)
-            except BaseException as error:
-                self.fail(error)
-                return
+    def _commit_all(self) -> None:
+        """Commit all that waits."""
+        waiting = self._waiting
+        batch = [waiting[place] for place in range(len(waiting))]  # others may add to it meanwhile
+        n_bytes = self._n_bytes
+        try:
+            self._commit(batch)
+            self._arrived(batch[-1].number)
+            self._n_bytes -= n_bytes
+            self._checkpoint(n_bytes + 2**13 * len(batch) + 2**14)
+        except KeyboardInterrupt:  # wherever it came: all of the batch is in, or nothing
+            self._roll_back()
+            self._arrived(self._committed())
+            raise
+        except Exception as error:
+            self.fail(error)
+            self._roll_back()
+            if self.durable < batch[-1].number:
+                self.check()
 
     def _commit(self, batch: list[_Waiting]) -> None:
         execute = self._connection.execute
         execute("BEGIN IMMEDIATE")
-        try:
-            for number, operation, effects, _ in batch:
-                execute(PUT, operation.as_row(number))
-                for statement, rows in effects:
-                    self._connection.executemany(statement, rows)
-            execute(facts.PUT, facts.fact(HEAD, facts.as_json(batch[-1].number)))
-            execute("COMMIT")
-        except BaseException:
-            if self._connection.in_transaction:
-                execute("ROLLBACK")
-            raise
+        for number, operation, effects, _ in batch:
+            execute(PUT, operation.as_row(number))
+            for statement, rows in effects:
+                self._connection.executemany(statement, rows)
+        execute(facts.PUT, facts.fact(HEAD, facts.as_json(batch[-1].number)))
+        execute("COMMIT")
 
-    def _checkpoint(self, batch: list[_Waiting]) -> None:
-        self._n_logged += sum(len(waiting.operation.data) + 2**13 for waiting in batch) + 2**14
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            with contextlib.suppress(sqlite3.Error):  # what it would undo was never committed
+                self._connection.execute("ROLLBACK")
+
+    def _committed(self) -> int:
+        query = "SELECT value FROM facts WHERE name = ?"
+        return int(json.loads(self._connection.execute(query, (HEAD,)).fetchone()[0]))
+
+    def _arrived(self, number: int) -> None:
+        """Operations up to a number are on the disk."""
+        self.durable = max(self.durable, number)
+        while self._waiting and self._waiting[0].number <= self.durable:
+            self._waiting.popleft().settled()
+
+    def _checkpoint(self, n_bytes: int) -> None:
+        self._n_logged += n_bytes
         if self._n_logged > _CHECKPOINT:
             self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
             self._n_logged = 0
