@@ -119,6 +119,14 @@ def test_other_folders_are_refused(perch, tmp_path):
     assert "no collection" in perch.fails("cut", "empty.perchdb", "-k", 2, "-o", "-")
 
 
+def test_a_failed_fit_leaves_no_folder(perch, tmp_path):
+    (tmp_path / "bad.csv").write_text("a,b\n1,2\n3,what\n")
+    assert "bad.csv" in perch.fails("fit", "bad.csv", "-o", "bad.perchdb")
+    assert not (tmp_path / "bad.perchdb").exists()
+    perch.fails("fit", "missing.csv", "-o", "missing.perchdb")
+    assert not (tmp_path / "missing.perchdb").exists()
+
+
 def test_texts_in_a_folder(perch, tmp_path):
     (tmp_path / "titles.csv").write_text("id,title\n1,red socks\n2,green tea\n3,black tea\n")
     perch("fit", "titles.csv", "-o", "titles.perchdb", "--id", "id", "--text", "title")

@@ -90,7 +90,8 @@ def test_an_interruption_at_any_line_loses_nothing(tmp_path, error, stride):
             n_acked = kept.operation
         except ReadOnlyError:
             pass
-        kept.close()
+        with contextlib.suppress(ReadOnlyError):  # something was done that is not on the disk
+            kept.close()
         with Collection.open(path) as again:
             assert again.operation >= n_acked, place
             again.verify()

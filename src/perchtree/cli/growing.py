@@ -104,6 +104,7 @@ def _fit_folder(
     quiet: bool,
 ) -> None:
     """Make a tree in a folder, or go on where the same command was interrupted."""
+    import contextlib
     from pathlib import Path
 
     from ..collection import Collection
@@ -119,13 +120,24 @@ def _fit_folder(
         if not quiet:
             say(f"{count(len(stored), 'record')} of {input} are in {output} now")
         return
-    if Path(output).exists():
-        with Collection.open(output, write=True) as begun:
-            row = next_row(begun.progress, _input_name(input, reading, growing), begun.next_id)
-            if begun.next_id and row is None:
-                raise FileExistsError(f"{output} exists: add to it by `perch add`, or remove it")
-    with Collection.open(output, write=True, **chosen) as collection:
+    is_new = not Path(output).exists()
+    with contextlib.ExitStack() as stack:
+        collection = Collection.open(output, write=True, **chosen)
+        if is_new:  # and nothing came into it: then there was none
+            stack.callback(_remove_if_empty, collection, output)
+        stack.enter_context(collection)
+        remembered = _input_name(input, reading, growing)
+        begun = next_row(collection.progress, remembered, collection.next_id)
+        if collection.next_id and begun is None:
+            raise FileExistsError(f"{output} exists: add to it by `perch add`, or remove it")
         _grow(collection, output, input, reading, growing, quiet)
+
+
+def _remove_if_empty(collection: "Collection", path: str) -> None:
+    import shutil
+
+    if collection.next_id == 0:
+        shutil.rmtree(path)
 
 
 def _input_name(name: str, reading: Reading, options: dict[str, Any]) -> str:
@@ -175,8 +187,9 @@ def add(
     check_writable(tree)
     with open_collection(tree, n_jobs, write=True, may_be_empty=True) as collection:
         _grow(collection, tree, input, reading, options, quiet, update=update)
-        for kind, column in (("class", collection.classes), ("text", collection.texts)):
-            if column is not None and column[-1] is None:
+        for kind, column in (("class", "classes"), ("text", "texts")):
+            (last,) = collection.records.values(column, collection.ids[-1:])
+            if last is None and getattr(collection, column) is not None:
                 say(f"warning: new points have no {kind}, others do: --{kind} names the column")
 
 

@@ -174,6 +174,8 @@ class Durable(Changing):
                     raise ValueError(f"{path} has {name}={there!r}, not {given!r}: leave it out")
             if encoder is not None:
                 collection.use_encoder(encoder)
+            if write and "n_jobs" in settings:
+                collection.n_jobs = wanted.n_jobs
         except BaseException:
             store.close()
             raise

@@ -27,7 +27,7 @@ from .operations import read_operations
 from .replay import find_start, replay, replayed
 from .rows import ADD, CORRECT, Record, Rows, as_pair, as_row
 from .schema import connect, create_tables, exists_in, plain_errors, truncate_log
-from .snapshots import Copy, remove_before, write_snapshot
+from .snapshots import Copy, remove_before, sync_folder, write_snapshot
 from .trees import base_operation, base_removed, removed_from, write_base
 
 SUFFIX = ".perchdb"
@@ -86,7 +86,7 @@ class Store:
                 if beginning is None:
                     raise FileNotFoundError(f"there is no collection in {self.name}")
                 _begin(self._writer, beginning)
-                _sync_folder(self.folder)
+                sync_folder(self.folder)
             # What an earlier process could not sync is written again, as a whole.
             truncate_log(self._writer)
         elif not (self.folder / DATABASE).is_file():
@@ -101,7 +101,7 @@ class Store:
     def _take_lock(self) -> None:
         if not self.folder.is_dir():
             os.mkdir(self.folder)
-            _sync_folder(self.folder.resolve().parent)
+            sync_folder(self.folder.resolve().parent)
         lock = self.folder / _LOCK
         try:
             self._held.enter_context(lock_for_writing(lock))
@@ -309,15 +309,5 @@ def _refuse_empty_locks(lock: Path, name: str) -> None:
             raise OSError(
                 errno.ENOLCK, "locks do not work on this file system: keep it on a local disk", name
             )
-    finally:
-        os.close(descriptor)
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
     finally:
         os.close(descriptor)

@@ -84,8 +84,9 @@ class Journal:
     def check(self) -> None:
         """Raise ReadOnlyError if nothing can be written any more."""
         if self._failure is not None:
+            why = str(self._failure) or type(self._failure).__name__
             raise ReadOnlyError(
-                f"{self._name} is read-only since something failed ({self._failure}): what was "
+                f"{self._name} is read-only since something failed ({why}): what was "
                 f"acknowledged, up to operation {self.durable}, is safe; mend the cause and open "
                 "it again"
             )

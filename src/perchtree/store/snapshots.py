@@ -33,8 +33,20 @@ def write_snapshot(folder: Path, operation: int, stored: StoredTree, made_by: st
     """Write a snapshot; older ones go when it is safely in place."""
     about = Contents({"operation": operation, "made_by": made_by}, {}, optional=True)
     save_tree(folder / f"snapshot-{operation}.perch", stored, {_SECTION: about})
+    sync_folder(folder)
     for _, path in snapshots_in(folder)[KEPT:]:
         path.unlink()
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names of its files last through a loss of power."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def load_snapshot(path: Path) -> tuple[int, StoredTree]:
