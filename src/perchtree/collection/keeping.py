@@ -1,6 +1,7 @@
 """Every change of a collection as an operation in the folder that keeps it."""
 
 import copy
+import threading
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -60,6 +61,8 @@ class KeptLog(Log):
         self.sync = sync
         self._collection, self._store = collection, store
         self._facts = facts_of(collection)
+        self._mine = threading.local()
+        """The last operation that each thread has recorded: it need not wait for later ones."""
 
     @property
     def _records(self) -> KeptRecords:
@@ -130,7 +133,7 @@ class KeptLog(Log):
     def settle(self) -> None:
         journal = self._store.journal
         if self.sync:
-            journal.wait(journal.recorded)
+            journal.wait(getattr(self._mine, "number", 0))
         tree = self._collection._tree
         if tree is not None:
             self._store.keep_up(tree)
@@ -139,6 +142,7 @@ class KeptLog(Log):
         effects += self._changed_facts()
         journal = self._store.journal
         journal.record(operation, effects, lambda: self._records.arrived(coming))
+        self._mine.number = journal.recorded
         journal.tree_changes = self._tree_changes
 
     def _pairs_about(self, ids: list[int]) -> Effects:

@@ -258,7 +258,8 @@ class Store:
 
     def _snapshot_aside(self, tree: ClusterTree) -> None:
         # A failure makes the collection read-only: whoever changes it next is told why.
-        with contextlib.suppress(OSError, MemoryError):
+        # Without memory for it, there is none; the next one may have more luck.
+        with contextlib.suppress(OSError, MemoryError, RuntimeError):
             self.snapshot(tree)
 
     # Closing
