@@ -49,7 +49,7 @@ test-compiled: $(READY) compile
 compile: $(READY)
 	$(BIN)/python tests/ahead.py
 
-crash: $(READY) ## kill -9, full disks, lost power, all of it; some ten minutes
+crash: $(READY) ## kill -9, full disks, lost power, all of it; up to an hour
 	$(BIN)/python tests/crash/harness.py all
 
 bench: $(READY) ## speed and memory, written to benchmarks/RESULTS.md; PERCHTREE_DATA names the data folder
