@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .clusters.scales import Suggestion
     from .clusters.tracking import Event
     from .collection import Collection, Correction
-    from .errors import CorruptFileError, InvariantError
+    from .errors import CorruptFileError, InvariantError, ReadOnlyError
     from .estimator import Perch
     from .files.locking import FileInUseError
     from .reading import Depth, TreeStats
@@ -33,6 +33,7 @@ __all__ = [
     "FileInUseError",
     "InvariantError",
     "Perch",
+    "ReadOnlyError",
     "Suggestion",
     "TreeStats",
     "__version__",
@@ -55,6 +56,7 @@ _HOMES = {
     "FileInUseError": "files.locking",
     "InvariantError": "errors",
     "Perch": "estimator",
+    "ReadOnlyError": "errors",
     "Suggestion": "clusters.scales",
     "TreeStats": "reading",
     "check_file": "tree",

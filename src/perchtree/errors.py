@@ -7,3 +7,7 @@ class InvariantError(AssertionError):
 
 class CorruptFileError(ValueError):
     """A file is not what was saved: the message says which part of it is damaged."""
+
+
+class ReadOnlyError(OSError):
+    """Nothing can be written any more: the message says why, and what to do."""

@@ -38,14 +38,22 @@ class Refinement:
         self._search, self._k = search, k
         self.leaves = _leaves(tree)
         self._neighbours: dict[int, NDArray[np.int32]] = {}
+        self.parts: list[None] = []
+        """One entry for each call of the kernel that has ended."""
+        self.most_parts: int | None = None
+        """How many of them to make at most."""
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self.parts) == self.most_parts
 
     def run(self, time_limit: float | None, bar: Any) -> Iterator[int]:
         """One pass after the other: the number of grafts in each; what is cut short counts too."""
         end = np.inf if time_limit is None else time.monotonic() + time_limit
-        while time.monotonic() < end:
+        while time.monotonic() < end and not self._is_full:
             before = int(self._upkeep.done[GRAFTS])
             for start in range(0, len(self.leaves), _LEAVES_AT_ONCE):
-                if time.monotonic() >= end:
+                if time.monotonic() >= end or self._is_full:
                     break
                 part = self.leaves[start : start + _LEAVES_AT_ONCE]
                 if start not in self._neighbours:
@@ -56,9 +64,13 @@ class Refinement:
 
     def _graft_part(self, leaves: NDArray[np.int32], neighbours: NDArray[np.int32]) -> None:
         for first in range(0, len(leaves), _GRAFTED_AT_ONCE):
+            if self._is_full:
+                return
             part = slice(first, first + _GRAFTED_AT_ONCE)
+            given = self._tree, self._upkeep, leaves[part], neighbours[part]
             with self._lock:
-                self._graft(self._tree, self._upkeep, leaves[part], neighbours[part])
+                # One call, within which no signal is handled, grafts and counts.
+                self.parts.extend(map(self._graft, *([argument] for argument in given)))
 
     def _find(self, leaves: NDArray[np.int32]) -> NDArray[np.int32]:
         """The k nearest other leaves of each, as nodes, NONE where there are fewer."""

@@ -138,6 +138,8 @@ class ClusterTree(ReadableTree):
         self._upkeep = _arrays.make_upkeep(tree, self.settings.graft, self._done)
         self._search = make_search(self.settings)
         self._search.n_jobs = count_jobs(self.settings.n_jobs)
+        self.refined_parts: list[None] = []
+        """What the last `refine` has done, one entry per part of a pass."""
         self.use_locks(make_locks())
         self.suggested = None
         self._forget()
@@ -218,7 +220,7 @@ class ClusterTree(ReadableTree):
             except (KeyboardInterrupt, MemoryError) as error:
                 done = self.next_id - start
                 why = "" if isinstance(error, KeyboardInterrupt) else f"out of memory ({error}): "
-                raise type(error)(
+                raise interruption(error)(
                     f"{why}{done:,} of {len(rows):,} rows were inserted, and the tree is whole; "
                     f"insert(X[{done}:]) goes on"
                 ) from None
@@ -355,13 +357,11 @@ class ClusterTree(ReadableTree):
         if time_limit is not None and not time_limit > 0:
             raise ValueError(f"time_limit must be positive, got {time_limit}")
         with self._writing:
+            self.refined_parts = []
             if self.n_leaves < 3:
                 return [0]
-            graft = modes.repair_kernels(self._rules, self.settings.collapses).graft_rows
-            assert graft is not None
-            refinement = Refinement(
-                self._tree, self._upkeep, graft, self._search, neighbors, self._lock
-            )
+            refinement = self._refinement(neighbors)
+            self.refined_parts = refinement.parts
             grafts: list[int] = []
             try:
                 with progress(passes * self.n_leaves, verbose) as bar:
@@ -374,6 +374,20 @@ class ClusterTree(ReadableTree):
                     f"after {len(grafts)} passes; the tree is whole, and what was improved stays"
                 ) from None
             return grafts
+
+    def refine_parts(self, n_parts: int, *, neighbors: int) -> None:
+        """Do again what `refine` did, by the number of parts that it left in `refined_parts`."""
+        with self._writing:
+            refinement = self._refinement(neighbors)
+            refinement.most_parts = n_parts
+            with progress(0, False) as bar:
+                for _ in refinement.run(None, bar):
+                    pass
+
+    def _refinement(self, neighbors: int) -> Refinement:
+        graft = modes.repair_kernels(self._rules, self.settings.collapses).graft_rows
+        assert graft is not None
+        return Refinement(self._tree, self._upkeep, graft, self._search, neighbors, self._lock)
 
     # Asking
 
@@ -579,3 +593,8 @@ def check_file(path: str | Path) -> None:
     part is damaged.
     """
     load_tree(path)
+
+
+def interruption(error: BaseException) -> type[BaseException]:
+    """The kind of an interruption; NumPy's own MemoryError cannot be raised with a message."""
+    return MemoryError if isinstance(error, MemoryError) else KeyboardInterrupt

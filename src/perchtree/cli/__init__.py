@@ -7,7 +7,7 @@ import click
 
 from .answering import ask
 from .asking import cut, info, predict, score
-from .changing import merge, remove
+from .changing import compact, merge, remove
 from .correcting import correct
 from .demo import demo
 from .growing import add, fit, refine
@@ -61,6 +61,7 @@ for command in (
     encode,
     remove,
     merge,
+    compact,
     refine,
     correct,
     ask,

@@ -368,10 +368,8 @@ def _is_noise(name: Any) -> bool:
 @JSON
 def info(tree: str, as_json: bool) -> None:
     """Say what is in TREE."""
-    from pathlib import Path
-
     from ..encode.interface import name_of
-    from .opening import open_collection
+    from .opening import folder_bytes, open_collection
     from .presets import mode_name
 
     collection = open_collection(tree)
@@ -380,7 +378,7 @@ def info(tree: str, as_json: bool) -> None:
     _show(
         {
             "file": tree,
-            "bytes": Path(tree).stat().st_size,
+            "bytes": folder_bytes(tree),
             "mode": mode_name(settings),
             "points": grown.n_points,
             "leaves": grown.n_leaves,
@@ -400,6 +398,7 @@ def info(tree: str, as_json: bool) -> None:
             "classes": collection.classes is not None,
             "texts": collection.texts is not None,
             "corrections": len(collection.pairs),
+            "operations": collection.operation if collection.is_kept else None,
             "encoder": None if collection.encoder is None else name_of(collection.encoder),
             "remembered": [f"perch cut {own}".strip() for own in collection.clusterings] or None,
             "suggested numbers of clusters": [

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import FORCE, N_JOBS, QUIET, TREE
+from .options import FOLDER, FORCE, N_JOBS, QUIET, TREE, TreePath
 from .running import Command, count, say
 
 if TYPE_CHECKING:
@@ -30,8 +30,9 @@ def remove(tree: str, ids: tuple[str, ...], file: str | None, missing: str, quie
     """Remove records from TREE, which is replaced safely when all are out.
 
     Nothing of their ids, texts, classes and vectors stays in the file. (A leaf that --max-leaves
-    has collapsed keeps its bounding box until its last record is removed.) The tree is repaired
-    around each of them; other clusters stay as they are.
+    has collapsed keeps its bounding box until its last record is removed.) From a folder,
+    NAME.perchdb, they are erased by the next `perch compact`, or by themselves after many removals.
+    The tree is repaired around each of them; other clusters stay as they are.
 
     \b
     Examples:
@@ -63,13 +64,38 @@ def remove(tree: str, ids: tuple[str, ...], file: str | None, missing: str, quie
             collection.save(tree)
         if not quiet or stop.asked:
             skipped = len(given) - n_removed if not stop.asked else 0
+            saved = f"saved as {tree}" if n_removed else f"{tree} is as it was"
+            if n_removed and collection.is_kept:
+                saved += "; `perch compact` erases them from the disk"
             say(
                 f"{'stopped; ' * stop.asked}{count(n_removed, 'record')} removed"
                 f"{f', {skipped:,} not found' if skipped else ''}, {len(collection):,} left; "
-                f"{f'saved as {tree}' if n_removed else f'{tree} is as it was'}"
+                f"{saved}"
             )
         if stop.asked:
             sys.exit(1)
+
+
+@click.command(cls=Command)
+@TREE
+@QUIET
+def compact(tree: str, quiet: bool) -> None:
+    """Erase removed records from every file of a folder, and forget how it came to be.
+
+    TREE is a folder, NAME.perchdb. Its present tree becomes the beginning from which it is opened.
+    If another process still reads an earlier state, this fails and says so.
+    """
+    from .opening import folder_bytes, open_collection
+
+    if not tree.rstrip("/").endswith(FOLDER):
+        raise click.UsageError("only a folder, NAME.perchdb, can be compacted")
+    before = folder_bytes(tree)
+    with open_collection(tree, write=True, may_be_empty=True) as collection:
+        done = collection.compact()
+    if not done:
+        sys.exit(1)
+    if not quiet:
+        say(f"{tree} has {folder_bytes(tree):,} bytes, {before:,} before; nothing removed is left")
 
 
 def _read_lines(name: str) -> list[str]:
@@ -82,8 +108,8 @@ def _read_lines(name: str) -> list[str]:
 
 
 @click.command(cls=Command)
-@click.argument("first", type=click.Path(exists=True, dir_okay=False))
-@click.argument("second", type=click.Path(exists=True, dir_okay=False))
+@click.argument("first", type=TreePath())
+@click.argument("second", type=TreePath())
 @click.option("-o", "--output", required=True, metavar="TREE", help="The file of the new tree.")
 @click.option(
     "--update",
@@ -111,12 +137,11 @@ def merge(
     Example:
       perch merge north.perch south.perch -o all.perch
     """
-    from ..outputs import check_output
-    from .opening import open_collection
+    from .opening import check_tree_output, open_collection
 
     if output == "-":
         raise click.UsageError("a tree is not written to standard output: give a file's name")
-    check_output(output, force=force, inputs=[first, second])
+    check_tree_output(output, force=force, inputs=[first, second])
     one, other = (open_collection(path, n_jobs) for path in (first, second))
     union = _merged(one, other, update=update, verbose=not quiet and sys.stderr.isatty())
     union.save(output)

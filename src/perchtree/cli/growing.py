@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .options import (
+    FOLDER,
     FORCE,
     GROWING,
     INPUT,
@@ -28,7 +29,13 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command)
 @INPUT
-@click.option("-o", "--output", required=True, metavar="TREE", help="The file of the new tree.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="TREE",
+    help="The file of the new tree, or a folder for it, NAME.perchdb.",
+)
 @click.option(
     "--mode",
     type=click.Choice(list(MODES)),
@@ -56,13 +63,18 @@ def fit(input: str, output: str, mode: str, force: bool, quiet: bool, **options:
     are made of the texts. How rare words are is learned from the whole of a file, in a first pass,
     or from the first batch of a stream; from then on it stays as it is.
 
+    In a folder, NAME.perchdb, every batch is on the disk before the next one is read. After an
+    interruption of any kind, the same command goes on by itself. A tree's file as INPUT is turned
+    into a folder as it is.
+
     \b
     Examples:
       perch fit vectors.npy -o vectors.perch --n-jobs -1
       perch fit titles.csv -o titles.perch --id id --text title
       perch fit people.csv -o people.perch --id person --text name --features 'f*'
       perch fit embeddings/ -o big.perch --mode bc --max-leaves 20000 --features embedding
-      tail -f events.jsonl | perch fit - -o events.perch --checkpoint 60
+      tail -f events.jsonl | perch fit - -o events.perchdb
+      perch fit people.perch -o people.perchdb
     """
     reading = Reading.taken_from(options)
     growing = {name: options.pop(name) for name in ("shuffle", "skip_rows", "checkpoint")}
@@ -73,10 +85,69 @@ def fit(input: str, output: str, mode: str, force: bool, quiet: bool, **options:
 
     if output == "-":
         raise click.UsageError("a tree is not written to standard output: give a file's name")
+    if output.rstrip("/").endswith(FOLDER):
+        _fit_folder(input, output, chosen, reading, growing, force, quiet)
+        return
     check_output(output, force=force, inputs=[input])
     with Collection(**chosen) as collection:
         collection.hold(output)
         _grow(collection, output, input, reading, growing, quiet)
+
+
+def _fit_folder(
+    input: str,
+    output: str,
+    chosen: dict[str, Any],
+    reading: Reading,
+    growing: dict[str, Any],
+    force: bool,
+    quiet: bool,
+) -> None:
+    """Make a tree in a folder, or go on where the same command was interrupted."""
+    import contextlib
+    from pathlib import Path
+
+    from ..collection import Collection
+    from ..collection.resuming import next_row
+    from .opening import check_tree_output, open_collection
+
+    if force and Path(output).exists():
+        raise ValueError(f"{output} exists: a folder is not replaced, remove it first")
+    if input.endswith(".perch"):
+        check_tree_output(output, force=False, inputs=[input])
+        stored = open_collection(input)
+        stored.save(output)
+        if not quiet:
+            say(f"{count(len(stored), 'record')} of {input} are in {output} now")
+        return
+    is_new = not Path(output).exists()
+    with contextlib.ExitStack() as stack:
+        collection = Collection.open(output, write=True, **chosen)
+        if is_new:  # and nothing came into it: then there was none
+            stack.callback(_remove_if_empty, collection, output)
+        stack.enter_context(collection)
+        remembered = _input_name(input, reading, growing)
+        begun = next_row(collection.progress, remembered, collection.next_id)
+        if collection.next_id and begun is None:
+            raise FileExistsError(f"{output} exists: add to it by `perch add`, or remove it")
+        _grow(collection, output, input, reading, growing, quiet)
+
+
+def _remove_if_empty(collection: "Collection", path: str) -> None:
+    import shutil
+
+    if collection.next_id == 0:
+        shutil.rmtree(path)
+
+
+def _input_name(name: str, reading: Reading, options: dict[str, Any]) -> str:
+    """What a folder remembers an input by; of a stream nobody knows where it begins again."""
+    from pathlib import Path
+
+    if name == "-":
+        return ""
+    shuffled = [] if options["shuffle"] is None else ["--shuffle", str(options["shuffle"])]
+    return shlex.join([str(Path(name).resolve()), *reading.as_options(), *shuffled])
 
 
 @click.command(cls=Command)
@@ -116,8 +187,9 @@ def add(
     check_writable(tree)
     with open_collection(tree, n_jobs, write=True, may_be_empty=True) as collection:
         _grow(collection, tree, input, reading, options, quiet, update=update)
-        for kind, column in (("class", collection.classes), ("text", collection.texts)):
-            if column is not None and column[-1] is None:
+        for kind, column in (("class", "classes"), ("text", "texts")):
+            (last,) = collection.records.values(column, collection.ids[-1:])
+            if last is None and getattr(collection, column) is not None:
                 say(f"warning: new points have no {kind}, others do: --{kind} names the column")
 
 
@@ -132,6 +204,7 @@ def _grow(
     update: bool = False,
 ) -> None:
     from ..collection.intake import Intake
+    from ..collection.resuming import next_row
     from .encoding import open_for, say_encoder, warn_of_small_sample
     from .progress import Watch, shown_progress
     from .signals import listening
@@ -145,11 +218,20 @@ def _grow(
             sys.exit(0 if name == "-" and stop.signal == signal.SIGTERM else 1)
         if options["shuffle"] is not None and len(collection) == 0:
             collection.notes["keys_are_rows"] = True
+        remembered = _input_name(name, reading, options)
+        first_row = options["skip_rows"]
+        begun = next_row(collection.progress, remembered, collection.next_id)
+        if begun is not None:
+            where = "with the rows that come"
+            if remembered:
+                first_row = max(first_row, begun)
+                where = f"at row {first_row} of {name}"
+            say(f"{path} has {count(len(collection), 'point')} already: going on {where}")
         watch, before = Watch(collection), collection.next_id
         with shown_progress(collection, source, quiet=quiet) as show:
             intake = Intake(
-                collection, source, n_rows=reading.batch, first_row=options["skip_rows"],
-                skip_bad=reading.skip_bad, update=update, show=show,
+                collection, source, n_rows=reading.batch, first_row=first_row,
+                skip_bad=reading.skip_bad, update=update, name=remembered, show=show,
             )  # fmt: skip
             if options["checkpoint"] is not None:
                 intake.checkpoint_to(path, options["checkpoint"])
@@ -164,10 +246,16 @@ def _grow(
             command = ["perch", "add", path, name, *reading.as_options()] + ["--update"] * update
             _say_how_to_go_on(collection, path, command, options, taken.n_rows)
             sys.exit(0 if source.live and stop.signal == signal.SIGTERM else 1)
-    if collection.next_id == before and not (reading.skip_bad and taken.n_bad and before):
+    if (
+        collection.next_id == before
+        and begun is None
+        and not (reading.skip_bad and taken.n_bad and before)
+    ):
         raise ValueError(f"{source.name}: there are no rows to insert")
     if not quiet:
         saved = f"saved as {path}" if collection.next_id > before else f"{path} is as it was"
+        if collection.is_kept:
+            saved += f", durable up to row {taken.n_rows}"
         say(f"{watch}; {saved}")
 
 
@@ -196,6 +284,9 @@ def _say_how_to_go_on(
 ) -> None:
     if len(collection) == 0:
         say("stopped before the first point: nothing was saved")
+        return
+    if collection.is_kept and command[3] != "-":
+        say(f"stopped; {count(len(collection), 'point')} are in {path}. To go on: the same command")
         return
     if command[3] != "-":
         command += ["--skip-rows", str(next_row)]
@@ -256,7 +347,7 @@ def refine(
             raise ValueError(f"{tree} is of the paper's modes, which have no linkage to refine by")
         before = grown.stats.grafts
         try:
-            grown.refine(
+            collection.refine(
                 passes,
                 neighbors=neighbors,
                 time_limit=time_limit,

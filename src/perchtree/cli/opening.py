@@ -1,6 +1,11 @@
-"""Opening a tree's file for a command."""
+"""Opening a tree's file or folder for a command."""
+
+from collections.abc import Sequence
+from pathlib import Path
 
 from ..collection import Collection
+from ..collection.durable import is_folder
+from ..outputs import check_output
 
 
 def open_collection(
@@ -17,3 +22,19 @@ def open_collection(
     if n_jobs is not None:
         collection.tree.n_jobs = n_jobs
     return collection
+
+
+def check_tree_output(name: str, *, force: bool, inputs: Sequence[str]) -> None:
+    """Refuse a new tree that cannot or must not be written, before any work is done."""
+    if not is_folder(name):
+        check_output(name, force=force, inputs=inputs)
+    elif Path(name).exists():
+        raise FileExistsError(f"{name} exists: add to it, or remove the folder first")
+
+
+def folder_bytes(name: str) -> int:
+    """The size of a file, or of all files of a folder."""
+    path = Path(name)
+    if not path.is_dir():
+        return path.stat().st_size
+    return sum(file.stat().st_size for file in path.iterdir() if file.is_file())

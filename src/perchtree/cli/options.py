@@ -1,6 +1,7 @@
 """Options that several commands share."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
@@ -15,7 +16,24 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 DEFAULT_BATCH = 10_000
 
-TREE = click.argument("tree", type=click.Path(exists=True, dir_okay=False))
+
+class TreePath(click.Path):
+    """A tree's file, or the folder that keeps it."""
+
+    def __init__(self) -> None:
+        super().__init__(exists=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = str(super().convert(value, param, ctx))
+        if Path(path).is_dir() and not path.rstrip("/\\").endswith(FOLDER):
+            self.fail(f"{path!r} is a directory, and none of the name NAME{FOLDER}.", param, ctx)
+        return path
+
+
+FOLDER = ".perchdb"
+"""How names of folders end that keep a tree; any other name is that of a file."""
+
+TREE = click.argument("tree", type=TreePath())
 INPUT = click.argument("input")
 FORCE = click.option("--force", is_flag=True, help="Replace the output if it exists.")
 QUIET = click.option("-q", "--quiet", is_flag=True, help="No progress, no summary.")

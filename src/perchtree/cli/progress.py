@@ -59,7 +59,7 @@ def shown_progress(
 
             def update(batch: Batch | None) -> None:
                 done = {} if batch is None else {"completed": batch.done}
-                progress.update(task, figures=str(watch), **done)
+                progress.update(task, figures=f"{watch}{_durable(collection, batch)}", **done)
 
             yield update
     else:
@@ -69,9 +69,16 @@ def shown_progress(
             nonlocal last
             if _batch is not None and time.monotonic() - last >= _EVERY:
                 last = time.monotonic()
-                print(f"perch: {watch}", file=sys.stderr, flush=True)
+                print(f"perch: {watch}{_durable(collection, _batch)}", file=sys.stderr, flush=True)
 
         yield print_now_and_then
+
+
+def _durable(collection: Collection, batch: Batch | None) -> str:
+    """Up to which row everything is on the disk, if a folder keeps it: a batch waits for that."""
+    if batch is None or len(batch.rows) == 0 or not collection.is_kept:
+        return ""
+    return f", durable up to row {int(batch.rows[-1]) + 1}"
 
 
 @contextlib.contextmanager

@@ -70,6 +70,8 @@ def match(collection: "Collection", chosen: Chosen, options: list[str]) -> "dict
 
 def remember(opened: Opened, tree: str, trackers: "dict[str, Tracker]") -> str | None:
     """Keep clusterings that are about to be written; what to say if that is not in the file."""
+    from ..collection.durable import is_folder
+
     collection, obstacle = opened
     news = [collection.clusterings.remember(*item) for item in trackers.items()]
     if not any(news):
@@ -77,7 +79,7 @@ def remember(opened: Opened, tree: str, trackers: "dict[str, Tracker]") -> str |
     if obstacle is None:
         collection.save(tree)
         return None
-    if _is_read_only(tree):
+    if _is_read_only(tree) and not is_folder(tree):
         try:
             return f"{obstacle}: numbers of clusters are kept in {collection.save_beside(tree)}"
         except OSError as error:

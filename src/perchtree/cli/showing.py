@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from ..inert import inert_line
-from .options import FORCE, QUIET, TREE
+from .options import FOLDER, FORCE, QUIET, TREE
 from .running import Command, count, say
 
 PICTURES = (".html", ".png", ".svg", ".pdf")
@@ -101,9 +101,9 @@ def _draw(tree: Any, output: str, branches: int, shown: dict[str, Any]) -> None:
     "--to",
     "form",
     required=True,
-    type=click.Choice(["newick", "linkage", "tsv", "json"]),
+    type=click.Choice(["newick", "linkage", "tsv", "json", "perch"]),
     help="newick; linkage: SciPy's matrix, as .npy; tsv: the authors' tree file (needs "
-    "classes); json: the top of the tree.",
+    "classes); json: the top of the tree; perch: one file with everything, of a folder.",
 )
 @click.option("-o", "--output", required=True, metavar="FILE")
 @click.option(
@@ -130,7 +130,14 @@ def export(tree: str, form: str, output: str, branches: int, force: bool, quiet:
         raise click.UsageError("only newick and json are written to standard output")
     if output != "-":
         check_output(output, force=force, inputs=[tree])
+    if form == "perch" and output.endswith(FOLDER):
+        raise click.UsageError(f"`perch fit {tree} -o {output}` makes a folder of a file")
     collection = open_collection(tree)
+    if form == "perch":
+        collection.save(output)
+        if not quiet:
+            say(f"written to {output}")
+        return
     grown = collection.tree
     names = [str(key) for key in collection.keys] if collection.has_keys else None
     if output == "-":
@@ -157,9 +164,19 @@ def export(tree: str, form: str, output: str, branches: int, force: bool, quiet:
 @click.command(cls=Command)
 @TREE
 def check(tree: str) -> None:
-    """Verify TREE in full: every bit of the file, every invariant of the tree."""
+    """Verify TREE in full: every bit of the file, every invariant of the tree.
+
+    Of a folder: the database, every snapshot, and that doing all operations again gives the same
+    tree.
+    """
     from .opening import open_collection
 
-    n_points = len(open_collection(tree, may_be_empty=True))
-    whole = f"{tree} is whole: {count(n_points, 'point')}, every invariant holds"
+    collection = open_collection(tree, may_be_empty=True)
+    whole = f"{tree} is whole: {count(len(collection), 'point')}, every invariant holds"
+    if collection.is_kept:
+        found = collection.verify()
+        same = "give the same tree" if found.comparable else "were done by another version"
+        whole += (
+            f"; {count(found.operations, 'operation')} {same}, {count(found.snapshots, 'snapshot')}"
+        )
     click.echo(inert_line(whole))

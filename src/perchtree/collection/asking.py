@@ -1,5 +1,7 @@
 """What a collection of records can be asked."""
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -8,9 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from .._locks import Locks
 from ..clusters.remembering import Remembered
 from ..encode.interface import Encoder, encode_texts, plain_texts
+from ..encode.making import make_encoder, same_encoder
+from ..files.contents import Contents
 from ..settings import Settings
 from ..tree import ClusterTree
 from .corrections import Corrections
+from .log import Log
 from .records import Records, as_column
 
 
@@ -25,8 +30,28 @@ class Asking:
     """What was said about pairs of records, by their ids."""
     clusterings: Remembered
     """The clusterings that `perch cut` has written last, by its options."""
+    feature_names: list[str] | None
+    """Names of the columns of X, if they have any."""
+    notes: dict[str, Any]
+    """Small facts about how the records came to be, kept in the file."""
+    sections: dict[str, Contents]
+    """What others keep in the same file, such as the estimator's clusters."""
+    progress: dict[str, Any]
+    """How far an input was taken in, kept in the folder."""
     _tree: ClusterTree | None
     _locks: Locks
+    _log: Log
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Keep others from changing anything; afterwards, wait until the change is on the disk."""
+        try:
+            with self._locks.writing:
+                self._log.begin()
+                yield
+        finally:
+            if not self._locks.writing.is_mine:
+                self._log.settle()
 
     @property
     def tree(self) -> ClusterTree:
@@ -102,9 +127,11 @@ class Asking:
     def n_jobs(self, n_jobs: int | None) -> None:
         if n_jobs == self.settings.n_jobs:
             return
-        self.settings = self.settings.changed(n_jobs=n_jobs)
-        if self._tree is not None:
-            self._tree.n_jobs = n_jobs
+        with self._changing():
+            self.settings = self.settings.changed(n_jobs=n_jobs)
+            if self._tree is not None:
+                self._tree.n_jobs = n_jobs
+            self._log.noted()
 
     def encode(self, texts: Any) -> NDArray[Any]:
         """The vectors of texts, by the collection's encoder."""
@@ -114,3 +141,12 @@ class Asking:
                 "Collection(encoder='words')"
             )
         return encode_texts(self.encoder, plain_texts(texts))
+
+    def use_encoder(self, encoder: str | Encoder) -> None:
+        """Make vectors of texts by this encoder; ValueError if records were made by another."""
+        if self.encoder is not None:
+            self.encoder = same_encoder(self.encoder, encoder)
+        elif self._tree is not None:
+            raise ValueError("these records have vectors of their own: leave out the encoder")
+        else:
+            self.encoder = make_encoder(encoder, self.settings.n_jobs)

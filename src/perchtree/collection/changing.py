@@ -13,7 +13,7 @@ from .._progress import progress
 from .._validate import as_rows
 from ..encode.interface import Encoder, Learner, encode_texts, name_of, plain_texts
 from ..removing import refuse_missing, usable
-from ..tree import ClusterTree
+from ..tree import ClusterTree, interruption
 from .asking import Asking
 from .records import as_column, as_columns
 
@@ -58,7 +58,7 @@ class Changing(Asking):
         KeyboardInterrupt, MemoryError
             The first records are in then, and the collection is whole; the message says how many.
         """
-        with self._locks.writing:
+        with self._changing():
             tree, before = self._tree, self.encoder
             vectors, encoder = self._vectors(X, texts)
             n_features = None if tree is None else tree.n_features
@@ -99,9 +99,37 @@ class Changing(Asking):
     ) -> NDArray[np.int64]:
         """Insert checked rows, if their columns can be used; no other thread changes the tree."""
         self._tidy(tree)
-        columns = self.records.checked(tree.n_points, len(rows), **given)
-        with self._staged(tree, len(rows), columns):
-            return tree.insert_checked(rows, verbose=verbose)
+        columns, first = self.records.checked(tree.n_points, len(rows), **given), tree.next_id
+        for piece in self._log.pieces(rows):
+            own = {name: values[piece] for name, values in columns.items()}
+            try:
+                self._insert_piece(tree, rows[piece], own, verbose=verbose)
+            except (KeyboardInterrupt, MemoryError) as error:
+                if piece.start == 0 and piece.stop == len(rows):
+                    raise
+                raise interruption(error)(
+                    f"{tree.next_id - first:,} of {len(rows):,} rows are in, and the collection is "
+                    "whole: go on with the rest"
+                ) from None
+        return np.arange(first, tree.next_id)
+
+    def _insert_piece(
+        self,
+        tree: ClusterTree,
+        rows: NDArray[Any],
+        columns: dict[str, list[Any]],
+        *,
+        verbose: bool = False,
+        normalised: bool = False,
+    ) -> None:
+        """Insert rows as one operation; if it is interrupted, it consists of those that are in."""
+        points, ready = (rows, True) if normalised else self._log.as_inserted(rows)
+        first = tree.next_id
+        try:
+            with self._staged(tree, len(points), columns):
+                tree.insert_checked(points, verbose=verbose, normalised=ready)
+        finally:
+            self._log.added(points[: tree.next_id - first])
 
     @contextlib.contextmanager
     def _staged(
@@ -165,14 +193,17 @@ class Changing(Asking):
         >>> people.keys
         array(['ann', 'bob'], dtype=object)
         """
-        with self._locks.writing:
+        with self._changing():
             keys = as_column("keys", keys)
             ids = self.records.find(keys)
             known = np.zeros(len(ids), bool) if self._tree is None else self._tree.holds(ids)
             ids = ids[usable(ids, known, missing, "key", keys)]
             removed = self.records.keys(ids)
             if len(ids):
-                self._take_out(ids, verbose=verbose)
+                try:
+                    self._take_out(ids, verbose=verbose)
+                finally:
+                    self._log.removed(ids[~self.tree.holds(ids)])
             return removed
 
     def _take_out(self, ids: NDArray[np.int64], *, verbose: bool = False) -> None:
@@ -230,7 +261,7 @@ class Changing(Asking):
         array([['ann', 'bob']], dtype=object)
         """
         as_choice("missing", missing, ("error", "add"))
-        with self._locks.writing:
+        with self._changing():
             if len(self) == 0 and missing == "add":
                 self.add(X, keys=keys, texts=texts, classes=classes, verbose=verbose)
                 return
@@ -245,6 +276,7 @@ class Changing(Asking):
                 if (ids == NONE).any():
                     raise ValueError("new records need vectors: give X, one row per record")
                 self.records.revise(ids.tolist(), columns)
+                self._log.revised(ids.tolist())
                 return
             rows = as_rows(X, self.tree.n_features, cosine=self.settings.is_cosine)
             columns |= self.records.checked_again(keys, len(rows))
@@ -271,7 +303,7 @@ class Changing(Asking):
                     self._replace_run(rows[part], own, normalised=normalised)
                     bar.update(part.stop - part.start)
         except (KeyboardInterrupt, MemoryError) as error:
-            raise type(error)(
+            raise interruption(error)(
                 f"{tree.next_id - first:,} of {len(rows):,} records are in, and the collection is "
                 "whole: go on with the rest"
             ) from None
@@ -287,15 +319,39 @@ class Changing(Asking):
         tree = self.tree
         old = self.records.find(columns.get("keys", [NONE])[:1])
         if old[0] == NONE:
-            with self._staged(tree, len(rows), columns):
-                tree.insert_checked(rows, normalised=normalised)
+            for piece in self._log.pieces(rows):
+                own = {name: values[piece] for name, values in columns.items()}
+                self._insert_piece(tree, rows[piece], own, normalised=normalised)
             return
+        points, ready = (rows, True) if normalised else self._log.as_inserted(rows)
         with tree.lock():
             next_id, whole = tree.next_id, self.records.row(old) | columns
             try:
                 with self._staged(tree, 1, whole):
-                    tree.insert_checked(rows, normalised=normalised)
+                    tree.insert_checked(points, normalised=ready)
             finally:
                 if tree.next_id > next_id:
                     self.pairs.moved(int(old[0]), next_id)
                     self._take_out(old)
+                    self._log.added(points, int(old[0]))
+
+    # Improving
+
+    def refine(
+        self,
+        passes: int = 1,
+        *,
+        neighbors: int = 5,
+        time_limit: float | None = None,
+        verbose: bool = False,
+    ) -> list[int]:
+        """Improve the tree in place: see `ClusterTree.refine`."""
+        with self._changing():
+            tree = self.tree
+            tree.refined_parts = []
+            try:
+                return tree.refine(
+                    passes, neighbors=neighbors, time_limit=time_limit, verbose=verbose
+                )
+            finally:
+                self._log.refined(neighbors, len(tree.refined_parts))

@@ -9,33 +9,33 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._arguments import as_count
 from .._kernels.schema import NONE
 from .._locks import make_locks
 from ..clusters.remembering import Remembered
-from ..clusters.scales import Suggestion
 from ..encode.interface import Encoder
-from ..encode.making import make_encoder, restore_encoder, same_encoder, store_encoder
+from ..encode.making import make_encoder, restore_encoder, store_encoder
 from ..errors import CorruptFileError
 from ..files.contents import Contents
 from ..files.locking import lock_for_writing
 from ..files.trees import load_sections, load_tree, save_sections, save_tree
 from ..settings import Settings, takes_settings
+from ..store.folder import Store
 from ..tree import ClusterTree
 from .answering import Answering
-from .changing import Changing
+from .clusterings import CLUSTERINGS, read_clusterings, stored_clusterings
 from .corrections import Corrections
 from .describing import Describing
+from .durable import Durable, is_folder
+from .log import Log
 from .merging import check_encoders, check_features, check_settings
 from .records import COLUMNS, Records
 
 _SECTION = "records"
 _CORRECTIONS = "corrections"
 _ENCODER = "encoder"
-_CLUSTERINGS = "clusterings"
 
 
-class Collection(Changing, Answering, Describing):
+class Collection(Durable, Answering, Describing):
     """Records with an identity, clustered online.
 
     A record has a vector and, if you like, a key of your own, a text and a true class. They stay
@@ -72,6 +72,7 @@ class Collection(Changing, Answering, Describing):
         """Small facts about how the records came to be, kept in the file."""
         self.sections: dict[str, Contents] = {}
         """What others keep in the same file, such as the estimator's clusters."""
+        self.progress = {}
         self.records = Records()
         self.pairs = Corrections()
         self.clusterings = Remembered()
@@ -84,6 +85,8 @@ class Collection(Changing, Answering, Describing):
             self._tree.use_locks(self._locks)
         self._locked: Path | None = None
         self._held = contextlib.ExitStack()
+        self._log = Log()
+        self._store: Store | None = None
 
     # Merging
 
@@ -155,27 +158,46 @@ class Collection(Changing, Answering, Describing):
         write: bool = False,
         mmap: bool = False,
         encoder: str | Encoder | None = None,
+        sync: bool = True,
+        **settings: Any,
     ) -> Self:
-        """Load a collection from a file.
+        """Load a collection from a file, or open the folder that keeps it.
+
+        In a folder (docs/durable.md) every change is on the disk when the call that made it
+        returns; there is nothing to save. Changes need `write=True`, which makes a new folder if
+        there is none. Without it, the collection stays at the state it was opened in until
+        `refresh`.
 
         Parameters
         ----------
         path : path
-            A file of a collection, a tree or an estimator.
+            A file of a collection, a tree or an estimator; or a folder, `NAME.perchdb`.
         write : bool
-            Keep other processes from changing the file until `close`: for changes that are to
-            be saved to the same path. FileInUseError if another process is changing it already.
+            Keep other processes from changing the file or folder until `close`. Changes to a file
+            are then to be saved to the same path. FileInUseError if another process is changing it
+            already.
         mmap : bool
             Map features instead of reading them; see `ClusterTree.load`.
         encoder : str or Encoder, optional
             The encoder that the records were made with. Only one that a file cannot hold, a model
             or an object of your own, has to be given again; another one is refused.
+        sync : bool
+            Of a folder: whether calls wait for the disk. Without it they return at once, what is
+            recorded follows in order, and `barrier` waits for it: for bulk loads.
+        **settings
+            Those of a new folder, as of `Collection`; an old one must have the same.
 
         Raises
         ------
         CorruptFileError
             If the file is damaged; the message says which part.
         """
+        if is_folder(path):
+            return cls._open_folder(Path(path), encoder, settings, write=write, sync=sync)
+        if settings:
+            raise ValueError(
+                f"{path} has its settings already: leave out {', '.join(map(str, settings))}"
+            )
         collection = cls()
         if write:
             collection.hold(path)
@@ -197,13 +219,10 @@ class Collection(Changing, Answering, Describing):
         contents = others.pop(_SECTION, Contents({}, {}))
         corrections = others.pop(_CORRECTIONS, None)
         stored_encoder = others.pop(_ENCODER, None)
-        clusterings = others.pop(_CLUSTERINGS, None)
-        self.clusterings = _read_clusterings(path, clusterings)
-        if clusterings is not None:
-            tree.suggested = _read_suggested(path, clusterings.meta.get("suggested"))
+        self.clusterings, tree.suggested = read_clusterings(path, others.pop(CLUSTERINGS, None))
         if beside(path).exists():
-            newer = load_sections(beside(path)).get(_CLUSTERINGS)
-            self.clusterings.update(_read_clusterings(beside(path), newer))
+            newer = load_sections(beside(path)).get(CLUSTERINGS)
+            self.clusterings.update(read_clusterings(beside(path), newer)[0])
         self.sections = others
         self.notes = dict(contents.meta)
         columns: dict[str, Any] = dict(contents.columns)
@@ -227,21 +246,16 @@ class Collection(Changing, Answering, Describing):
         except (KeyError, ValueError) as error:
             raise CorruptFileError(f"{path} has corrections that make no sense: {error}") from None
 
-    def use_encoder(self, encoder: str | Encoder) -> None:
-        """Make vectors of texts by this encoder; ValueError if records were made by another."""
-        if self.encoder is not None:
-            self.encoder = same_encoder(self.encoder, encoder)
-        elif self._tree is not None:
-            raise ValueError("these records have vectors of their own: leave out the encoder")
-        else:
-            self.encoder = make_encoder(encoder, self.settings.n_jobs)
-
     def save(self, path: str | Path) -> None:
         """Save everything to one file, from which `open` makes the same collection.
 
         It is written aside and put in place when whole: a crash or a full disk leaves the old
-        file as it was.
+        file as it was. To a name that ends with `.perchdb`, a new folder is made; the folder that
+        keeps this collection has everything already.
         """
+        if is_folder(path):
+            self._save_folder(Path(path))
+            return
         tree = self.tree
         with tree.stored() as stored, contextlib.ExitStack() as stack:
             if self._locked != _real(path):
@@ -254,10 +268,7 @@ class Collection(Changing, Answering, Describing):
             if self.encoder is not None:
                 contents[_ENCODER] = Contents(*store_encoder(self.encoder), optional=True)
             if len(self.clusterings):
-                self.clusterings.keep(tree.ids)
-                known, labels = self.clusterings.stored()
-                known["suggested"] = tree.suggested
-                contents[_CLUSTERINGS] = Contents(known, labels, optional=True)
+                contents[CLUSTERINGS] = stored_clusterings(self)
             stored = stored._replace(settings=self.settings)
             save_tree(path, stored, self.sections | contents)
             beside(path).unlink(missing_ok=True)
@@ -267,9 +278,7 @@ class Collection(Changing, Answering, Describing):
 
         `open` finds them there, and `save` takes them into the file.
         """
-        self.clusterings.keep(self.ids)
-        contents = Contents(*self.clusterings.stored(), optional=True)
-        save_sections(beside(path), {_CLUSTERINGS: contents})
+        save_sections(beside(path), {CLUSTERINGS: stored_clusterings(self)})
         return beside(path)
 
     def _columns(self, ids: NDArray[np.int64]) -> dict[str, Any]:
@@ -292,9 +301,10 @@ class Collection(Changing, Answering, Describing):
         self._locked = _real(path)
 
     def close(self) -> None:
-        """Let go of the file. Nothing is saved by this."""
+        """Let go of the file, to which nothing is saved by this, or of the folder."""
         self._locked = None
         self._held.close()
+        self._close_folder()
 
     def __enter__(self) -> Self:
         return self
@@ -314,7 +324,7 @@ class Collection(Changing, Answering, Describing):
                 "notes": copy.deepcopy(self.notes),
                 "sections": dict(self.sections),
             }
-        for name in ("_locks", "_locked", "_held"):
+        for name in ("_locks", "_locked", "_held", "_log", "_store"):
             del state[name]
         return state
 
@@ -345,28 +355,6 @@ def beside(path: str | Path) -> Path:
     """Where clusterings are kept if the file itself cannot be changed."""
     path = _real(path)
     return path.with_name(path.name + ".clusterings")
-
-
-def _read_clusterings(path: str | Path, contents: Contents | None) -> Remembered:
-    if contents is None:
-        return Remembered()
-    try:
-        return Remembered.restored(contents.meta, dict(contents.columns))
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-        raise CorruptFileError(f"{path} has clusterings that make no sense") from None
-
-
-def _read_suggested(path: str | Path, stored: Any) -> tuple[int, list[Suggestion]] | None:
-    """What `suggest_cuts` had found, which takes seconds to find again."""
-    try:
-        if stored is None:
-            return None
-        changes, found = stored
-        made = [Suggestion(as_count("n", n), as_count("size", size), float(score))
-                for n, size, score in found]  # fmt: skip
-        return (as_count("changes", changes, least=0), made) if made else None
-    except (TypeError, ValueError):
-        raise CorruptFileError(f"{path} has suggestions that make no sense") from None
 
 
 def _real(path: str | Path) -> Path:

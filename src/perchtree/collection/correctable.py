@@ -53,14 +53,16 @@ class Correctable(Asking):
 
     def take_back(self, a: Any, b: Any) -> None:
         """Take back what was said about two records; ValueError if nothing was."""
-        with self.tree.lock():
+        with self._changing(), self.tree.lock():
             one, other = self.ids_of([a, b]).tolist()
             self.pairs.take_back(one, other, self._name)
+            self._log.corrected([one, other])
 
     def _say(self, kind: str, a: Any, b: Any) -> None:
-        with self.tree.lock():
+        with self._changing(), self.tree.lock():
             one, other = self.ids_of([a, b]).tolist()
             self.pairs.say(kind, one, other, self._name)
+            self._log.corrected([one, other])
 
     def _name(self, point_id: int) -> str:
         """The key of a record, for messages."""

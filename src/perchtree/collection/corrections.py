@@ -49,6 +49,15 @@ class Corrections:
     def _pairs(self, kind: str) -> Iterator[tuple[int, int]]:
         return ((a, b) for a, others in self._said[kind].items() for b in others if a < b)
 
+    def about(self, ids: Iterable[int]) -> set[Correction]:
+        """All that is said about some ids, the smaller id of each pair first."""
+        return {
+            Correction(kind, min(a, b), max(a, b))
+            for kind, said in self._said.items()
+            for a in ids
+            for b in said.get(a, ())
+        }
+
     # Changing
 
     def say(self, kind: str, a: int, b: int, name: Callable[[int], str] = str) -> None:

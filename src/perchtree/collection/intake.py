@@ -12,6 +12,7 @@ from ..encode.interface import name_of
 from ..inputs.batches import Batch, InputError, Problem, Source, skip_rows
 from ..inputs.records import TextSource
 from .collection import Collection
+from .resuming import progress_of
 
 _POLL = 0.2
 _MOST_LISTED = 20
@@ -71,11 +72,14 @@ class Intake:
         first_row: int = 0,
         skip_bad: bool = False,
         update: bool = False,
+        name: str = "",
         show: Callable[[Batch | None], None] = lambda _batch: None,
     ) -> None:
         self.collection, self.source = collection, source
         self._n_rows, self._first_row, self._skip_bad = n_rows, first_row, skip_bad
         self._update, self._show = update, show
+        self._name = name
+        """Under which a folder remembers how far the input was taken in."""
         self._checkpoint: tuple[str, float] | None = None
         self._saved_at = time.monotonic()
         self._saved_row: int | None = None
@@ -108,6 +112,8 @@ class Intake:
         stop.drains = self.source.live
         try:
             self._take_all(stop)
+            if not stop.asked and self.collection.is_kept:
+                self.collection.note_progress(input=self._name, done=True)
         except KeyboardInterrupt:
             stop.asked = True
         stop.ignore()
@@ -138,6 +144,11 @@ class Intake:
             refuse_bad(batch)
         self._taken = batch, self.collection.next_id
         if len(batch.X):
+            if self.collection.is_kept:
+                last = max([int(batch.rows[-1]), *(problem.row for problem in batch.bad)])
+                self.collection.progress = progress_of(
+                    self._name, self.collection.next_id, batch.rows, last + 1
+                )
             columns: dict[str, Any] = dict(batch.companions)
             if self.collection.encoder is None:
                 columns["X"] = batch.X

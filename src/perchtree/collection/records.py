@@ -80,7 +80,7 @@ class Records:
 
     def runs(self, keys: list[Any] | None, n_rows: int) -> Iterator[slice]:
         """Rows in order, split so that one whose key is known by then stands alone."""
-        start, known = 0, set(self._ids_by_key())
+        start, known = 0, set(self._known(keys or []))
         for row, key in enumerate(keys or []):
             if key in known:
                 if start < row:
@@ -97,7 +97,7 @@ class Records:
         """Keys of rows that cannot be used, and why; with `again`, a key may come again."""
         kind: Any = self.kind or (type(keys[0]) if keys else None)
         seen: set[Key] = set()
-        known = self._ids_by_key()
+        known = self._known(keys)
         for row, key in enumerate(keys):
             if type(key) is not kind or kind not in (str, int):
                 yield row, f"has {key!r:.100}: keys must be all strings or all whole numbers"
@@ -199,12 +199,16 @@ class Records:
         """
         wanted = as_column("keys", keys)
         if "keys" in self:
-            known = self._ids_by_key()
+            known = self._known(wanted)
             return np.array([_found(key, known) for key in wanted], np.int64)
         if all(type(key) is int for key in wanted):
             limit = 2**63
             return np.array([key if abs(key) < limit else NONE for key in wanted], np.int64)
         raise ValueError("the points have no keys: use their ids, which are whole numbers")
+
+    def _known(self, keys: Sequence[Any]) -> dict[Key, int]:
+        """The ids of those of the keys that are known, and perhaps of others."""
+        return self._ids_by_key()
 
     def _ids_by_key(self) -> dict[Key, int]:
         """It has the keys of all ids below `_n_mapped`: an interruption leaves it right."""

@@ -1,0 +1,187 @@
+"""Every change of a collection as an operation in the folder that keeps it."""
+
+import copy
+import threading
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._kernels.schema import NONE
+from .._validate import as_points, chunks
+from ..encode.making import store_encoder
+from ..errors import ReadOnlyError
+from ..files.contents import Contents
+from ..store import facts, operations, rows
+from ..store.folder import Store
+from ..store.operations import Operation
+from ..tree import LARGEST_ROWS, LARGEST_VALUES
+from .asking import Asking
+from .corrections import TOGETHER
+from .kept import KeptRecords
+from .log import Log
+
+SETTINGS, FEATURES, NOTES, ENCODER = "settings", "features", "notes", "encoder"
+PROGRESS = "progress"
+PAIR_CHANGES = "pair changes"
+SECTION = "section "
+"""Names of facts; sections of others have their own name behind it."""
+
+Effects = list[tuple[str, list[tuple[Any, ...]]]]
+
+
+def facts_of(collection: Asking) -> dict[str, Any]:
+    """What is kept of a collection beside its records and its tree, as it is now."""
+    names = collection.feature_names
+    known = {
+        SETTINGS: collection.settings,
+        FEATURES: None if names is None else list(names),
+        NOTES: copy.deepcopy(collection.notes),
+        PROGRESS: dict(collection.progress),
+        PAIR_CHANGES: collection.pairs.changes,
+        ENCODER: collection.encoder,
+    }
+    return known | {SECTION + name: contents for name, contents in collection.sections.items()}
+
+
+def as_bytes(name: str, value: Any) -> bytes:
+    """A fact as the database keeps it."""
+    if name == SETTINGS:
+        return facts.as_json(value.as_dict())
+    if name == ENCODER:
+        return b"" if value is None else facts.pack_contents(Contents(*store_encoder(value)))
+    return facts.pack_contents(value) if isinstance(value, Contents) else facts.as_json(value)
+
+
+class KeptLog(Log):
+    """Records everything in a folder, and waits for the disk."""
+
+    def __init__(self, collection: Asking, store: Store, *, sync: bool) -> None:
+        self.sync = sync
+        self._collection, self._store = collection, store
+        self._facts = facts_of(collection)
+        self._mine = threading.local()
+        """The last operation that each thread has recorded: it need not wait for later ones."""
+
+    @property
+    def _records(self) -> KeptRecords:
+        records = self._collection.records
+        assert isinstance(records, KeptRecords)
+        return records
+
+    @property
+    def _tree_changes(self) -> int:
+        tree = self._collection._tree
+        return 0 if tree is None else tree.changes
+
+    def begin(self) -> None:
+        self._store.journal.check_tree(self._tree_changes)
+
+    def as_inserted(self, rows: NDArray[Any]) -> tuple[NDArray[Any], bool]:
+        return as_points(rows, cosine=self._collection.settings.is_cosine), True
+
+    def pieces(self, rows: NDArray[Any]) -> Iterator[slice]:
+        return (slice(*ends) for ends in chunks(rows, LARGEST_ROWS, LARGEST_VALUES))
+
+    def added(self, points: NDArray[Any], replaced: int = NONE) -> None:
+        if len(points) == 0:
+            return
+        last = self._collection.next_id
+        ids = range(last - len(points), last)
+        coming = self._records.coming(ids)
+        effects: Effects = []
+        if replaced != NONE:
+            coming |= self._records.coming([replaced])
+            effects = [(rows.REMOVE, [(replaced,)]), *self._pairs_about([replaced, *ids])]
+        effects.append((rows.ADD, [rows.as_row(i, coming[i]) for i in ids]))
+        self._record(operations.rows_added(points, replaced), effects, coming)
+
+    def removed(self, ids: NDArray[np.int64]) -> None:
+        if len(ids) == 0:
+            return
+        gone = ids.tolist()
+        effects = [(rows.REMOVE, [(i,) for i in gone]), *self._pairs_about(gone)]
+        self._record(operations.removed(ids), effects, self._records.coming(gone))
+
+    def revised(self, ids: list[int]) -> None:
+        coming = self._records.coming(ids)
+        if not coming:
+            return
+        changed = [rows.as_row(i, record) for i, record in coming.items()]
+        # One goes and comes again, so that the words of its text do as well.
+        effects = [(rows.REMOVE, [(i,) for i in coming]), (rows.ADD, changed)]
+        about = np.array(list(coming), "<i8")
+        operation = Operation(operations.REVISED, {"n": len(about)}, about.tobytes())
+        self._record(operation, effects, coming)
+
+    def corrected(self, ids: Iterable[int]) -> None:
+        touched = list(ids)
+        effects = self._pairs_about(touched)
+        if effects:
+            self._record(Operation(operations.CORRECTED, {"ids": touched}), effects, {})
+
+    def refined(self, neighbors: int, n_parts: int) -> None:
+        if n_parts:
+            self._record(operations.refined(neighbors, n_parts), [], {})
+
+    def noted(self) -> None:
+        changed = self._changed_facts()
+        if changed:
+            self._record(Operation(operations.NOTED, {}), changed, {})
+
+    def settle(self) -> None:
+        journal = self._store.journal
+        if self.sync:
+            journal.wait(getattr(self._mine, "number", 0))
+        tree = self._collection._tree
+        if tree is not None:
+            self._store.keep_up(tree)
+
+    def _record(self, operation: Operation, effects: Effects, coming: dict[int, Any]) -> None:
+        effects += self._changed_facts()
+        journal = self._store.journal
+        journal.record(operation, effects, lambda: self._records.arrived(coming))
+        self._mine.number = journal.recorded
+        journal.tree_changes = self._tree_changes
+
+    def _pairs_about(self, ids: list[int]) -> Effects:
+        """All that is said about some ids anew, if anything was said or taken back since."""
+        pairs = self._collection.pairs
+        if pairs.changes == self._facts[PAIR_CHANGES]:
+            return []
+        said = [rows.as_pair(a, b, kind == TOGETHER) for kind, a, b in pairs.about(ids)]
+        return [(rows.DROP_PAIRS, [(i,) for i in ids]), (rows.CORRECT, said)]
+
+    def _changed_facts(self) -> Effects:
+        now = facts_of(self._collection)
+        changed = [
+            name for name, value in now.items()
+            if name not in self._facts or not _same(name, value, self._facts[name])
+        ]  # fmt: skip
+        gone = [(name,) for name in self._facts if name not in now]
+        self._facts = now
+        effects: Effects = []
+        if changed:
+            effects.append(
+                (facts.PUT, [facts.fact(name, as_bytes(name, now[name])) for name in changed])
+            )
+        if gone:
+            effects.append((facts.DROP, gone))
+        return effects
+
+
+class Closed(Log):
+    """Refuses changes: the folder is closed."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def begin(self) -> None:
+        raise ReadOnlyError(f"{self._name} is closed: open it again to change it")
+
+
+def _same(name: str, value: Any, other: Any) -> bool:
+    if name == ENCODER or isinstance(value, Contents):  # which never change
+        return value is other
+    return bool(value == other)

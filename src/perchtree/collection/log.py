@@ -1,0 +1,48 @@
+"""Where changes of a collection are recorded: nowhere, unless a folder keeps it."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._kernels.schema import NONE
+
+
+class Log:
+    """Records nothing: a collection in memory is saved as a whole, when its owner says so.
+
+    Changes are recorded right after they were made, while no other thread can make one.
+    """
+
+    def begin(self) -> None:
+        """Refuse changes if they cannot be recorded."""
+
+    def as_inserted(self, rows: NDArray[Any]) -> tuple[NDArray[Any], bool]:
+        """Checked rows in the form in which they go into the tree; whether they are normalised."""
+        return rows, False
+
+    def pieces(self, rows: NDArray[Any]) -> Iterator[slice]:
+        """How rows are split into operations, each of which is recorded on its own."""
+        yield slice(0, len(rows))
+
+    def added(self, points: NDArray[Any], replaced: int = NONE) -> None:
+        """These were the last points to go in; a single one perhaps in place of another."""
+
+    def removed(self, ids: NDArray[np.int64]) -> None:
+        """Points are gone."""
+
+    def revised(self, ids: list[int]) -> None:
+        """Records have other texts or classes."""
+
+    def corrected(self, ids: Iterable[int]) -> None:
+        """Something else is said about some records."""
+
+    def refined(self, neighbors: int, n_parts: int) -> None:
+        """The tree was refined, in so many parts of passes."""
+
+    def noted(self) -> None:
+        """Settings, notes or the encoder may have changed."""
+
+    def settle(self) -> None:
+        """Return when all that was recorded is on the disk."""

@@ -1,0 +1,314 @@
+"""The folder of a collection: who may write, what is opened, what is swept out."""
+
+import contextlib
+import errno
+import os
+import sqlite3
+import threading
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from filelock import lock_descriptor
+
+from .._arrays import used_rows
+from .._kernels.schema import NEXT_ID
+from ..errors import ReadOnlyError
+from ..files.contents import StoredTree
+from ..files.locking import FileInUseError, lock_for_writing
+from ..settings import Settings
+from ..tree import ClusterTree
+from . import facts as fact_table
+from .facts import as_json, fact, read_facts
+from .journal import HEAD, Journal
+from .maker import made_by
+from .operations import read_operations
+from .replay import find_start, replay, replayed
+from .rows import ADD, CORRECT, Record, Rows, as_pair, as_row
+from .schema import connect, create_tables, exists_in, plain_errors, truncate_log
+from .snapshots import Copy, remove_before, sync_folder, write_snapshot
+from .trees import base_operation, base_removed, removed_from, write_base
+
+SUFFIX = ".perchdb"
+DATABASE = "collection.sqlite"
+_LOCK = "writer"
+
+MADE_BY, SWEEP = "made_by", "sweep"
+"""Facts: who has made the operations; whether a compaction has still to sweep."""
+
+_SNAPSHOT_ROWS, _SNAPSHOT_SHARE = 5_000, 4
+_CLOSING_ROWS, _CLOSING_SHARE = 1_000, 50
+"""A snapshot is due after so many changes, and one in so many points; less when closing."""
+_COMPACT_ROWS, _COMPACT_SHARE = 10_000, 4
+"""Compaction is due after so many removals, and one in so many points."""
+
+
+class Beginning(NamedTuple):
+    """What a new folder holds."""
+
+    facts: dict[str, bytes]
+    stored: StoredTree | None = None
+    records: Iterable[tuple[int, Record]] = ()
+    pairs: Iterable[tuple[int, int, bool]] = ()
+
+
+class Store:
+    """An open folder: the database for reading, and the journal for whoever writes.
+
+    A reader stands at one operation, in a transaction that it holds open, until it refreshes.
+    """
+
+    def __init__(self, folder: Path, beginning: Beginning | None = None, *, write: bool) -> None:
+        self.folder, self.name, self.writes = folder, str(folder), write
+        self._held = contextlib.ExitStack()
+        self._snapshotting = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._journal: Journal | None = None
+        self._at_snapshot = 0
+        """How much had been done at the last snapshot; see `_amount`."""
+        self._removed_at_base = 0
+        try:
+            with plain_errors(self.name):
+                self._open(beginning)
+        except BaseException:
+            self.close()
+            raise
+
+    # Opening
+
+    def _open(self, beginning: Beginning | None) -> None:
+        if self.writes:
+            self._take_lock()
+            self._writer = connect(self.folder / DATABASE, write=True)
+            self._held.callback(self._writer.close)
+            if not exists_in(self._writer):
+                if beginning is None:
+                    raise FileNotFoundError(f"there is no collection in {self.name}")
+                _begin(self._writer, beginning)
+                sync_folder(self.folder)
+            # What an earlier process could not sync is written again, as a whole.
+            truncate_log(self._writer)
+        elif not (self.folder / DATABASE).is_file():
+            raise FileNotFoundError(f"there is no collection in {self.name}")
+        self._reader = connect(self.folder / DATABASE, write=False)
+        self._held.callback(self._reader.close)
+        if not exists_in(self._reader):
+            raise FileNotFoundError(f"there is no collection in {self.name}: it was never begun")
+        self.rows = Rows(self._reader, self.name)
+        self._begin_reading()
+
+    def _take_lock(self) -> None:
+        if not self.folder.is_dir():
+            os.mkdir(self.folder)
+            sync_folder(self.folder.resolve().parent)
+        lock = self.folder / _LOCK
+        try:
+            self._held.enter_context(lock_for_writing(lock))
+        except FileInUseError:
+            raise FileInUseError(
+                f"{self.name} is being changed by another process: try again later"
+            ) from None
+        _refuse_empty_locks(lock.with_name(f".{_LOCK}.lock"), self.name)
+
+    def _begin_reading(self) -> None:
+        """See the present state; who only reads goes on seeing it."""
+        if not self.writes:
+            self._reader.execute("BEGIN")
+        self.facts = read_facts(self._reader)
+        self.operation = int(self.facts[HEAD])
+        """The last operation that is seen."""
+
+    def load(self, settings: Settings) -> ClusterTree | None:
+        """The tree after the last operation; None if there never was a point."""
+        with plain_errors(self.name):
+            start = find_start(self.folder, self._reader, self.facts, self.operation)
+            for problem in start.damaged:
+                warnings.warn(f"a snapshot is left out: {problem}", stacklevel=3)
+            tree = replayed(self._reader, start.stored, start.operation, self.operation, settings)
+        self._at_snapshot = 0 if start.stored is None else _amount(start.stored)
+        by = self.facts[MADE_BY].decode()
+        if self.writes:
+            self._journal = Journal(self._writer, self.operation, self.name)
+            self._journal.tree_changes = 0 if tree is None else tree.changes
+            self._removed_at_base = base_removed(self.facts)
+        if by != made_by():
+            warnings.warn(
+                f"{self.name} was made by {by}: its tree of operation {start.operation} counts, "
+                f"and {self.operation - start.operation:,} operations since were done again",
+                stacklevel=3,
+            )
+            if self.writes:
+                self.compact(tree)
+        elif self.writes:
+            self._sweep_leftovers()
+        return tree
+
+    def refresh(self, tree: ClusterTree | None, settings: Settings) -> ClusterTree | None:
+        """See what was done since, in a reader: the tree after it."""
+        with plain_errors(self.name):
+            before = self.operation
+            self._reader.execute("COMMIT")
+            self._begin_reading()
+            if before < base_operation(self.facts):
+                start = find_start(self.folder, self._reader, self.facts, self.operation)
+                after, last = start.operation, self.operation
+                return replayed(self._reader, start.stored, after, last, settings)
+            return replay(tree, read_operations(self._reader, before, self.operation), settings)
+
+    def see(self, operation: int) -> None:
+        """Look at the state after an operation that is on the disk."""
+        if self.writes:
+            self._begin_reading()
+        assert self.operation == operation
+
+    # Writing
+
+    @property
+    def journal(self) -> Journal:
+        if self._journal is None:
+            raise ReadOnlyError(
+                f"{self.name} is open for reading only: open it with write=True to change it"
+            )
+        return self._journal
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The connection for reading."""
+        return self._reader
+
+    def snapshot(self, tree: ClusterTree) -> None:
+        """Write a snapshot while others go on: they wait only until the tree is copied."""
+        journal = self.journal
+        with self._snapshotting:
+            with tree.reading() as arrays:
+                shapes = {name: (a.shape, a.dtype) for name, a in used_rows(arrays)}
+            copy = Copy(shapes)
+            with tree.stored() as stored:
+                journal.check_tree(tree.changes)
+                number = journal.recorded
+                copied = copy.of(stored)
+            journal.wait(number)
+            try:
+                write_snapshot(self.folder, number, copied, made_by())
+            except OSError as error:
+                journal.fail(error)
+                raise
+            self._at_snapshot = _amount(copied)
+
+    def compact(self, tree: ClusterTree | None) -> bool:
+        """Let replay begin with the present tree, and erase all that was removed before.
+
+        False if a reader keeps the database from being swept: it is done when it is next opened.
+        """
+        journal = self.journal
+        with contextlib.nullcontext() if tree is None else tree.stored() as stored:
+            journal.check_tree(0 if tree is None else tree.changes)
+            journal.wait(journal.recorded)
+            with self._snapshotting, journal.exclusive() as connection:
+                number, by = journal.recorded, made_by()
+                connection.execute("BEGIN IMMEDIATE")
+                write_base(connection, number, stored)
+                connection.execute("DELETE FROM operations")
+                connection.execute("INSERT INTO words (words) VALUES ('optimize')")
+                for row in (fact(MADE_BY, by.encode()), fact(SWEEP, b"1")):
+                    connection.execute(fact_table.PUT, row)
+                connection.execute("COMMIT")
+                self._removed_at_base = 0 if stored is None else removed_from(stored)
+                return self._sweep(connection, number)
+
+    def _sweep(self, connection: sqlite3.Connection, number: int) -> bool:
+        """Erase from the disk what is in no table any more; nothing else writes meanwhile."""
+        remove_before(self.folder, number)
+        connection.execute("VACUUM")
+        if not truncate_log(connection):
+            warnings.warn(
+                f"{self.name}: a reader holds on to an earlier state, so removed records are still "
+                "in the log of the database; compact again when it has refreshed or closed",
+                stacklevel=4,
+            )
+            return False
+        connection.execute("DELETE FROM facts WHERE name = ?", (SWEEP,))
+        return True
+
+    def _sweep_leftovers(self) -> None:
+        base = base_operation(self.facts)
+        if SWEEP in self.facts:
+            with self.journal.exclusive() as connection:
+                self._sweep(connection, base)
+        else:
+            remove_before(self.folder, base)
+
+    def keep_up(self, tree: ClusterTree) -> None:
+        """Compact, or begin a snapshot, if it is time to."""
+        n_points = tree.n_points
+        removed = tree.next_id - n_points - self._removed_at_base
+        done = 2 * tree.next_id - n_points - self._at_snapshot
+        if removed > max(_COMPACT_ROWS, n_points // _COMPACT_SHARE):
+            self.compact(tree)
+        elif done > max(_SNAPSHOT_ROWS, n_points // _SNAPSHOT_SHARE) and (
+            self._thread is None or not self._thread.is_alive()
+        ):
+            thread = threading.Thread(
+                target=self._snapshot_aside, args=(tree,), name="perchtree snapshot", daemon=True
+            )
+            with contextlib.suppress(RuntimeError):  # no memory for a thread: next time, perhaps
+                thread.start()
+                self._thread = thread
+
+    def _snapshot_aside(self, tree: ClusterTree) -> None:
+        # A failure makes the collection read-only: whoever changes it next is told why.
+        # Without memory for it, there is none; the next one may have more luck.
+        with contextlib.suppress(OSError, MemoryError, RuntimeError):
+            self.snapshot(tree)
+
+    # Closing
+
+    def finish(self, tree: ClusterTree | None) -> None:
+        """Wait for all that was recorded, and leave a snapshot if replay would take long."""
+        if self._journal is None:
+            return
+        if self._thread is not None:
+            self._thread.join()
+        self._journal.wait(self._journal.recorded)
+        if tree is not None and self._journal.is_writable:
+            done = 2 * tree.next_id - tree.n_points - self._at_snapshot
+            if done > max(_CLOSING_ROWS, tree.n_points // _CLOSING_SHARE):
+                self.snapshot(tree)
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        if self._journal is not None:
+            self._journal.close()
+            self._journal = None
+        self._held.close()
+
+
+def _begin(connection: sqlite3.Connection, beginning: Beginning) -> None:
+    """Make the tables and fill them, all in one step."""
+    connection.execute("BEGIN IMMEDIATE")
+    create_tables(connection)
+    own = {MADE_BY: made_by().encode(), HEAD: as_json(0)}
+    for name, value in (beginning.facts | own).items():
+        connection.execute(fact_table.PUT, fact(name, value))
+    write_base(connection, 0, beginning.stored)
+    connection.executemany(ADD, (as_row(*record) for record in beginning.records))
+    connection.executemany(CORRECT, (as_pair(*pair) for pair in beginning.pairs))
+    connection.execute("COMMIT")
+
+
+def _amount(stored: StoredTree) -> int:
+    """How many points were ever added and removed."""
+    return int(stored.tree.state[NEXT_ID]) + removed_from(stored)
+
+
+def _refuse_empty_locks(lock: Path, name: str) -> None:
+    """Refuse a file system that grants everybody the lock that we hold."""
+    descriptor = os.open(lock, os.O_RDWR)
+    try:
+        if lock_descriptor(descriptor, blocking=False):
+            raise OSError(
+                errno.ENOLCK, "locks do not work on this file system: keep it on a local disk", name
+            )
+    finally:
+        os.close(descriptor)

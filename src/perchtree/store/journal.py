@@ -1,0 +1,175 @@
+"""Operations on their way to the disk: one transaction for all that wait."""
+
+import collections
+import contextlib
+import json
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from ..errors import ReadOnlyError
+from . import facts
+from .operations import PUT, Operation
+
+Effects = Sequence[tuple[str, Sequence[tuple[Any, ...]]]]
+"""Statements, each with the rows it is run for."""
+
+HEAD = "head"
+"""The fact that names the last operation."""
+
+_MOST_WAITING = 2**23
+"""Bytes of operations that may wait, where nobody waits for them."""
+_CHECKPOINT = 2**24
+"""Bytes written to the log of the database until its pages are moved to their places."""
+
+
+class _Waiting(NamedTuple):
+    number: int
+    operation: Operation
+    effects: Effects
+    settled: Callable[[], None]
+
+
+class Journal:
+    """Numbers operations, and commits them in order.
+
+    Of all threads that wait for their operations, the first commits those of all; while that is on
+    its way to the disk, the operations of others gather for the next commit. If a write fails,
+    nothing more is written: what was acknowledged is on the disk, and the rest is refused until the
+    collection is opened again.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, number: int, name: str) -> None:
+        self.recorded = self.durable = number
+        """The last operation that was recorded, and the last that is on the disk."""
+        self.tree_changes = 0
+        """The tree's counter of changes after the last operation: a tree with another was changed
+        without being recorded."""
+        self._connection, self._name = connection, name
+        self._waiting: collections.deque[_Waiting] = collections.deque()
+        self._n_bytes = self._n_logged = 0
+        self._using = threading.Lock()
+        self._failure: BaseException | None = None
+
+    def record(
+        self, operation: Operation, effects: Effects, settled: Callable[[], None] = lambda: None
+    ) -> None:
+        """Take an operation that was done; callers do so one at a time, in the order of doing.
+
+        `settled` is called when it is on the disk.
+        """
+        self.check()
+        # An interruption in between leaves a number that is given twice; but then the counter of
+        # the tree is not noted either, and nothing more is recorded.
+        self._waiting.append(_Waiting(self.recorded + 1, operation, effects, settled))
+        self.recorded += 1
+        self._n_bytes += len(operation.data)
+        if self._n_bytes > _MOST_WAITING:
+            self.wait(self.recorded)
+
+    def wait(self, number: int) -> None:
+        """Return when an operation is on the disk; ReadOnlyError if that has failed."""
+        while self.durable < number:
+            with self._using:
+                if self.durable < number:
+                    self.check()
+                    self._commit_all()
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether nothing has failed."""
+        return self._failure is None
+
+    def check(self) -> None:
+        """Raise ReadOnlyError if nothing can be written any more."""
+        if self._failure is not None:
+            why = str(self._failure) or type(self._failure).__name__
+            raise ReadOnlyError(
+                f"{self._name} is read-only since something failed ({why}): what was "
+                f"acknowledged, up to operation {self.durable}, is safe; mend the cause and open "
+                "it again"
+            )
+
+    def check_tree(self, changes: int) -> None:
+        """Raise ReadOnlyError, now and from now on, if a tree is not what was recorded."""
+        if changes != self.tree_changes:
+            self.fail(
+                ValueError(
+                    "the tree was changed without its collection, or an interruption has kept the "
+                    "last change from being recorded"
+                )
+            )
+        self.check()
+
+    def fail(self, error: BaseException) -> None:
+        """Write nothing more, because of an error."""
+        self._failure = self._failure or error
+
+    @contextlib.contextmanager
+    def exclusive(self) -> Iterator[sqlite3.Connection]:
+        """The connection, for work that no commit may come into; errors make it read-only."""
+        with self._using:
+            self.check()
+            try:
+                yield self._connection
+            except BaseException as error:
+                self.fail(error)
+                self._roll_back()
+                raise
+
+    def close(self) -> None:
+        """Commit what waits, unless something has failed."""
+        with contextlib.suppress(ReadOnlyError):
+            self.wait(self.recorded)
+
+    def _commit_all(self) -> None:
+        """Commit all that waits."""
+        waiting = self._waiting
+        batch = [waiting[place] for place in range(len(waiting))]  # others may add to it meanwhile
+        n_bytes = self._n_bytes
+        try:
+            self._commit(batch)
+            self._arrived(batch[-1].number)
+            self._n_bytes -= n_bytes
+            self._checkpoint(n_bytes + 2**13 * len(batch) + 2**14)
+        except KeyboardInterrupt:  # wherever it came: all of the batch is in, or nothing
+            self._roll_back()
+            self._arrived(self._committed())
+            raise
+        except Exception as error:
+            self.fail(error)
+            self._roll_back()
+            if self.durable < batch[-1].number:
+                self.check()
+
+    def _commit(self, batch: list[_Waiting]) -> None:
+        execute = self._connection.execute
+        execute("BEGIN IMMEDIATE")
+        for number, operation, effects, _ in batch:
+            execute(PUT, operation.as_row(number))
+            for statement, rows in effects:
+                self._connection.executemany(statement, rows)
+        execute(facts.PUT, facts.fact(HEAD, facts.as_json(batch[-1].number)))
+        execute("COMMIT")
+
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            with contextlib.suppress(sqlite3.Error):  # what it would undo was never committed
+                self._connection.execute("ROLLBACK")
+
+    def _committed(self) -> int:
+        query = "SELECT value FROM facts WHERE name = ?"
+        return int(json.loads(self._connection.execute(query, (HEAD,)).fetchone()[0]))
+
+    def _arrived(self, number: int) -> None:
+        """Operations up to a number are on the disk."""
+        self.durable = max(self.durable, number)
+        while self._waiting and self._waiting[0].number <= self.durable:
+            self._waiting.popleft().settled()
+
+    def _checkpoint(self, n_bytes: int) -> None:
+        self._n_logged += n_bytes
+        if self._n_logged > _CHECKPOINT:
+            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            self._n_logged = 0

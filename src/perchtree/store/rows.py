@@ -1,0 +1,141 @@
+"""Keys, texts and classes by id, as rows of the database."""
+
+import json
+import sqlite3
+import threading
+import zlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..errors import CorruptFileError
+from .schema import plain_errors
+
+Record = tuple[Any, Any, Any]
+"""Key, text and class."""
+
+ADD = "INSERT INTO records (id, key, text, class, digest) VALUES (?, ?, ?, ?, ?)"
+REMOVE = "DELETE FROM records WHERE id = ?"
+
+_SELECT = "SELECT id, key, text, class, digest FROM records"
+_AT_ONCE = 1000
+_SURROGATES = "surrogatepass"
+
+
+def as_row(point_id: int, record: Record) -> tuple[Any, ...]:
+    """A row for `ADD`."""
+    values = point_id, *map(_stored, record)
+    return *values, _digest(values)
+
+
+def _stored(value: Any) -> Any:
+    """A value as SQLite can hold it; what is neither a number nor a text becomes a text."""
+    if value is None or isinstance(value, float):
+        return None if value != value else value
+    if isinstance(value, int):
+        return int(value) if -(2**63) <= value < 2**63 else str(value)
+    text = str(value)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, which is no UTF-8
+        return text.encode(errors=_SURROGATES)
+    return text
+
+
+def _restored(value: Any) -> Any:
+    return value.decode(errors=_SURROGATES) if isinstance(value, bytes) else value
+
+
+def _digest(values: tuple[Any, ...]) -> int:
+    return zlib.crc32(repr(values).encode())
+
+
+class Rows:
+    """Reads records, from any thread, one question at a time."""
+
+    def __init__(self, connection: sqlite3.Connection, name: str) -> None:
+        self._connection, self._name, self._lock = connection, name, threading.Lock()
+
+    def __len__(self) -> int:
+        with self._lock:
+            return int(self._connection.execute("SELECT count(*) FROM records").fetchone()[0])
+
+    def first_key(self) -> Any:
+        """Any key; None if no record has one."""
+        with self._lock:
+            found = self._connection.execute(
+                "SELECT key FROM records WHERE key IS NOT NULL LIMIT 1"
+            ).fetchone()
+        return None if found is None else found[0]
+
+    def get(self, ids: Sequence[int]) -> dict[int, Record]:
+        """The records with these ids, those that are there."""
+        found: dict[int, Record] = {}
+        if len(ids) > _AT_ONCE:
+            wanted = set(ids)
+            between = f"{_SELECT} WHERE id BETWEEN ? AND ?"
+            rows = self._read(between, (min(ids), max(ids)))
+            return {point_id: record for point_id, record in rows if point_id in wanted}
+        if ids:
+            listed = f"{_SELECT} WHERE id IN (SELECT value FROM json_each(?))"
+            found.update(self._read(listed, (json.dumps(ids),)))
+        return found
+
+    def find(self, keys: Sequence[Any]) -> dict[Any, int]:
+        """The ids of the keys that are there, all of one kind."""
+        found: dict[Any, int] = {}
+        query = f"{_SELECT} WHERE key = ?"
+        with plain_errors(self._name), self._lock:
+            for key in keys:
+                row = self._connection.execute(query, (key,)).fetchone()
+                if row is not None:
+                    found[key] = _checked(row)[0]
+        return found
+
+    def search(self, query: str, most: int) -> list[int]:
+        """The ids of records whose text or key matches a full-text query, best first."""
+        with self._lock:
+            try:
+                rows = self._connection.execute(
+                    "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?",
+                    (query, most),
+                ).fetchall()
+            except sqlite3.OperationalError as error:
+                raise ValueError(
+                    f"{query!r:.100} is not a query: {error}; put words in double quotes"
+                ) from None
+        return [row[0] for row in rows]
+
+    def _read(self, query: str, given: Iterable[Any]) -> list[tuple[int, Record]]:
+        with plain_errors(self._name):
+            with self._lock:
+                rows = self._connection.execute(query, tuple(given)).fetchall()
+            return [_checked(row) for row in rows]
+
+
+def _checked(row: tuple[Any, ...]) -> tuple[int, Record]:
+    *values, digest = row
+    if _digest(tuple(values)) != digest:
+        raise CorruptFileError(f"the database is damaged: record {row[0]} is not as saved")
+    point_id, *record = values
+    key, text, class_ = map(_restored, record)
+    return point_id, (key, text, class_)
+
+
+# Corrections
+
+CORRECT = "INSERT INTO corrections (a, b, same, digest) VALUES (?, ?, ?, ?)"
+DROP_PAIRS = "DELETE FROM corrections WHERE a = ?1 OR b = ?1"
+
+
+def as_pair(a: int, b: int, same: bool) -> tuple[int, int, int, int]:
+    """A row for `CORRECT`."""
+    return a, b, int(same), _digest((a, b, int(same)))
+
+
+def read_pairs(connection: sqlite3.Connection) -> list[tuple[int, int, int]]:
+    """All corrections: two ids, and whether they are together."""
+    rows = connection.execute("SELECT a, b, same, digest FROM corrections").fetchall()
+    for *pair, digest in rows:
+        if _digest(tuple(pair)) != digest:
+            raise CorruptFileError("the database is damaged: a correction is not as saved")
+    return [(a, b, same) for a, b, same, _ in rows]

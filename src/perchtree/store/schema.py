@@ -1,0 +1,154 @@
+"""The tables of a collection's database, and connections to it."""
+
+import contextlib
+import errno
+import hashlib
+import sqlite3
+import urllib.parse
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..errors import CorruptFileError
+from ..files.locking import FileInUseError
+
+VERSION = 1
+APPLICATION = 0x50524348
+"""SQLite's mark for files of one application: "PRCH"."""
+
+_PATIENCE = 10
+"""Seconds to wait for another process that begins to read or write."""
+
+_TABLES = """
+CREATE TABLE facts (name TEXT PRIMARY KEY, value BLOB NOT NULL, digest BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE operations (
+    number INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL,
+    about TEXT NOT NULL,
+    data BLOB NOT NULL,
+    digest BLOB NOT NULL
+);
+CREATE TABLE records (id INTEGER PRIMARY KEY, key, text, class, digest INTEGER NOT NULL);
+CREATE UNIQUE INDEX records_by_key ON records (key) WHERE key IS NOT NULL;
+CREATE TABLE corrections (
+    a INTEGER, b INTEGER, same INTEGER NOT NULL, digest INTEGER NOT NULL, PRIMARY KEY (a, b)
+) WITHOUT ROWID;
+CREATE INDEX corrections_by_b ON corrections (b);
+CREATE TABLE base (
+    name TEXT, part INTEGER, data BLOB NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (name, part)
+);
+CREATE VIRTUAL TABLE words USING fts5 (key, text, content = 'records', content_rowid = 'id');
+CREATE TRIGGER words_in AFTER INSERT ON records
+WHEN new.text IS NOT NULL OR typeof(new.key) = 'text' BEGIN
+    INSERT INTO words (rowid, key, text) VALUES (new.id, new.key, new.text);
+END;
+CREATE TRIGGER words_out AFTER DELETE ON records
+WHEN old.text IS NOT NULL OR typeof(old.key) = 'text' BEGIN
+    INSERT INTO words (words, rowid, key, text) VALUES ('delete', old.id, old.key, old.text);
+END;
+"""
+
+
+def connect(database: Path, *, write: bool) -> sqlite3.Connection:
+    """Open the database, which exists if it is only read.
+
+    What is committed through a connection for writing is on the disk. Checkpoints are asked for
+    by name: those that SQLite makes by itself hide their errors.
+    """
+    name = urllib.parse.quote(str(database.resolve()))
+    mode = "rwc" if write else "ro"
+    connection = sqlite3.connect(
+        f"file:{name}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False,
+        timeout=_PATIENCE,
+    )  # fmt: skip
+    try:
+        if write:
+            (journal,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+            if journal != "wal":
+                raise OSError(
+                    errno.ENOLCK,
+                    "this file system cannot share a database between processes: keep the folder "
+                    "on a local disk",
+                    str(database),
+                )
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA secure_delete = ON")
+            connection.execute("PRAGMA wal_autocheckpoint = 0")
+        connection.execute("PRAGMA cache_size = -16384")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def truncate_log(connection: sqlite3.Connection) -> bool:
+    """Move all that is in the log to its place, and empty it; False if a reader needs the log."""
+    connection.execute("PRAGMA busy_timeout = 0")
+    try:
+        busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {_PATIENCE * 1000}")
+    return not busy
+
+
+def exists_in(connection: sqlite3.Connection) -> bool:
+    """Whether there is a collection in the database; an error if there is anything else."""
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    if (version, application) == (0, 0):
+        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            raise CorruptFileError("the database is not one of perchtree")
+        return False
+    if application != APPLICATION:
+        raise CorruptFileError("the database is not one of perchtree")
+    if version > VERSION:
+        raise CorruptFileError(
+            f"the database has version {version}, this version of perchtree knows {VERSION}: "
+            "update perchtree"
+        )
+    return True
+
+
+def create_tables(connection: sqlite3.Connection) -> None:
+    """Make the tables, within a transaction that the caller has begun."""
+    for statement in _statements():
+        connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _statements() -> list[str]:
+    statements, begun = [], ""
+    for line in _TABLES.strip().splitlines():
+        begun += line + "\n"
+        if sqlite3.complete_statement(begun):
+            statements.append(begun)
+            begun = ""
+    return statements
+
+
+def digest_of(*pieces: bytes | memoryview) -> bytes:
+    """A checksum of what is kept. SQLite has none of its own, and would serve a flipped bit."""
+    digest = hashlib.blake2b(digest_size=16)
+    for piece in pieces:
+        digest.update(len(piece).to_bytes(8, "little"))
+        digest.update(piece)
+    return digest.digest()
+
+
+@contextlib.contextmanager
+def plain_errors(name: str) -> Iterator[None]:
+    """Say in one line what is wrong with a database, where SQLite has few words for it."""
+    try:
+        yield
+    except FileInUseError:
+        raise
+    except sqlite3.OperationalError as error:
+        raise OSError(errno.EIO, f"the database cannot be used: {error}", name) from None
+    except sqlite3.DatabaseError as error:
+        raise CorruptFileError(f"{name} is damaged: {error}") from None
+    except CorruptFileError as error:
+        if name in str(error):
+            raise
+        raise CorruptFileError(f"{name}: {error}") from None
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+        raise CorruptFileError(f"{name} is damaged: {error!r}") from None
