@@ -114,12 +114,14 @@ def cut(
             remark = remembering.remember(opened, tree, trackers)
             if remark:
                 say(remark)
-    clusters: dict[str, Any] = {}
-    for name, own in zip(chosen.columns, labels, strict=True):
-        clusters[name] = own
-        clusters[name.replace("cluster", "confidence")] = collection.tree.confidence(own).round(3)
-    known = {"id": collection.keys, "class": collection.classes, "text": collection.texts}
-    table = {name: column for name, column in known.items() if column is not None} | clusters
+        clusters: dict[str, Any] = {}
+        for name, own in zip(chosen.columns, labels, strict=True):
+            clusters[name] = own
+            clusters[name.replace("cluster", "confidence")] = collection.tree.confidence(own).round(
+                3
+            )
+        known = {"id": collection.keys, "class": collection.classes, "text": collection.texts}
+        table = {name: column for name, column in known.items() if column is not None} | clusters
     with open_table(output) as write:
         for start in range(0, len(collection), _ROWS_AT_ONCE):
             stop = start + _ROWS_AT_ONCE

@@ -3,15 +3,23 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import click
+
 from ..collection import Collection
 from ..collection.durable import is_folder
 from ..outputs import check_output
+from ..store.folder import DATABASE
 
 
 def open_collection(
     path: str, n_jobs: int | None = None, *, write: bool = False, may_be_empty: bool = False
 ) -> Collection:
-    """Load a file, verified in full; errors name it. `n_jobs` is for this command only."""
+    """Load a file, verified in full, or open a folder, until the command ends; errors name it.
+
+    `n_jobs` is for this command only.
+    """
+    if is_folder(path) and not (Path(path) / DATABASE).is_file():  # writers would make one
+        raise FileNotFoundError(f"there is no collection in {path}")
     try:
         collection = Collection.open(path, write=write)
     except ValueError as error:
@@ -19,6 +27,7 @@ def open_collection(
     if len(collection) == 0 and not may_be_empty:
         collection.close()
         raise ValueError(f"{path} holds an empty tree: add points first")
+    click.get_current_context().call_on_close(collection.close)
     if n_jobs is not None:
         collection.tree.n_jobs = n_jobs
     return collection
