@@ -102,7 +102,7 @@ def test_candidates_are_cuts_of_every_criterion_and_number():
             assert np.array_equal(labels, tree.cut(level=level, criterion=criterion))
         by.setdefault(criterion, set()).add(int(labels.max()) + 1)
     assert set(by) == {"blend", "cost", "diameter", "height", "persistence", "scatter",
-                       "ward"}  # fmt: skip
+                       "size", "ward"}  # fmt: skip
     assert by["cost"] >= set(range(1, 21))
 
 
