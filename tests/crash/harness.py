@@ -1,4 +1,4 @@
-"""Kills, failures and losses of power, in processes of their own; see docs/durable.md.
+"""Kills, failures and losses of power, in processes of their own; see docs/durability.md.
 
     python tests/crash/harness.py all          the whole, in some minutes
     python tests/crash/harness.py all quick    a part of it, in seconds

@@ -163,7 +163,7 @@ class Collection(Durable, Answering, Describing):
     ) -> Self:
         """Load a collection from a file, or open the folder that keeps it.
 
-        In a folder (docs/durable.md) every change is on the disk when the call that made it
+        In a folder (docs/durability.md) every change is on the disk when the call that made it
         returns; there is nothing to save. Changes need `write=True`, which makes a new folder if
         there is none. Without it, the collection stays at the state it was opened in until
         `refresh`.
