@@ -454,8 +454,9 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             Only labels that are in `all_labels_`, or -1.
         distances : float32 array of shape (n_samples,), if asked for
         """
+        queries = self._queries(X)
         with self.tree_.reading():
-            ids, distances = self._nearest(X, 1)
+            ids, distances = self.tree_.nearest(queries, 1)
             points, all_labels = self._read()
             labels = all_labels[np.searchsorted(points, ids[:, 0])]
         if max_distance is not None:
@@ -464,15 +465,16 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     def nearest(self, X: ArrayLike, k: int = 1) -> tuple[NDArray[Any], NDArray[np.float32]]:
         """Find the keys of each row's k nearest points; see `Collection.nearest`."""
-        ids, distances = self._nearest(X, k)
+        ids, distances = self.tree_.nearest(self._queries(X), k)
         return self.collection_.records.keys(ids), distances
 
-    def _nearest(self, X: ArrayLike, k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def _queries(self, X: ArrayLike) -> NDArray[Any]:
+        """Rows to search for, checked, with as many threads as the parameters say."""
         check_is_fitted(self)
         self._checked_settings(fixed=True)
         rows = self._as_rows(X, reset=False)
         self.collection_.n_jobs = self.n_jobs
-        return self.tree_.nearest(rows, k)
+        return rows
 
     # Files
 
