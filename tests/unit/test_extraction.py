@@ -65,7 +65,7 @@ class Slow:
         chain, _ = self.descend(number)
         table = self.table
         stays = [
-            (table.sizes[n] * (table.heights[table.parents[n]] - table.heights[n]), n)
+            (table.sizes[n] * (table.pooled[table.parents[n]] - table.pooled[n]), n)
             for n in chain
             if table.parents[n] >= 0
         ]

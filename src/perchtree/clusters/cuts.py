@@ -206,9 +206,11 @@ class Cuts:
 
         Clusters by height are of any size. In most data they are a few huge ones and many
         outliers; but where clusters are compact and some of them huge, they stand out far more.
-        Nested clusterings need one criterion: it is "pooled" if that suits each number.
+        Nested clusterings need one criterion: it is "pooled" if that suits each number, apart
+        from those for which there is only one clustering.
         """
-        return "pooled" if all(map(self._heights_suit, numbers)) else "blend"
+        telling = [number for number in numbers if 1 < number < self.n_leaves]
+        return "pooled" if telling and all(map(self._heights_suit, telling)) else "blend"
 
     def _heights_suit(self, n_clusters: int) -> bool:
         if not has_moments(self._tree):  # diagonals of boxes grow with the number of points
