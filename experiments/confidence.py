@@ -117,8 +117,11 @@ def main() -> None:
     }
     RESULTS.write_text(json.dumps(results, indent=1) + "\n")
     own = "\n".join(sections(results)).rstrip() + "\n"
-    page = re.sub(r"\n## Confidence\n.*", "\n", PAGE.read_text(), flags=re.DOTALL)
-    PAGE.write_text(page.rstrip() + "\n\n" + own)
+    own_part = r"\n## Confidence\n.*?(?=\n## With a few answers|\Z)"
+    page, rest = PAGE.read_text(), ""
+    if found := re.search(own_part, page, flags=re.DOTALL):
+        page, rest = page[: found.start()], page[found.end() :]
+    PAGE.write_text(page.rstrip() + "\n\n" + own + rest)
     print(f"wrote {PAGE}")
 
 
