@@ -242,6 +242,14 @@ def test_there_is_one_writer(path):
     Collection.open(path, write=True).close()
     with pytest.raises(ReadOnlyError, match="is closed"):
         people.add(rows(1), keys=["x"])
+    with pytest.raises(ValueError, match="is closed: open it again"):
+        _ = people.keys
+
+
+def test_clusters_without_texts_have_no_keywords(path):
+    with Collection.open(path, write=True) as plain:
+        plain.add(rows(6), keys=list("abcdef"))
+        assert list(plain.describe(plain.tree.cut(2)).columns) == ["size", "cohesion", "exemplar"]
 
 
 def test_a_reader_that_blocks_erasure_is_reported(path):

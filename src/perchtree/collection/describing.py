@@ -89,8 +89,9 @@ class Describing(Asking):
             }
             if "texts" in self.records:
                 names = self._names(numbers, n_clusters, exemplars)
-                columns["keywords"] = [", ".join(name.words) for name in names]
-                columns["text"] = [name.exemplar for name in names]
+                if any(name.words or name.exemplar for name in names):
+                    columns["keywords"] = [", ".join(name.words) for name in names]
+                    columns["text"] = [name.exemplar for name in names]
         order = np.lexsort((clusters, -sizes))
         return {
             name: column[order] if isinstance(column, np.ndarray) else [column[i] for i in order]

@@ -144,6 +144,10 @@ def plain_errors(name: str) -> Iterator[None]:
         raise
     except sqlite3.OperationalError as error:
         raise OSError(errno.EIO, f"the database cannot be used: {error}", name) from None
+    except sqlite3.ProgrammingError as error:
+        if "closed" not in str(error):
+            raise
+        raise ValueError(f"{name} is closed: open it again to read its records") from None
     except sqlite3.DatabaseError as error:
         raise CorruptFileError(f"{name} is damaged: {error}") from None
     except CorruptFileError as error:
