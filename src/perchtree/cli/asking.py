@@ -132,7 +132,8 @@ def cut(
             for name in ("n_before", "n_after")
         )
         changed = f" (without corrections {before})" if before != after else ""
-        say(f"{count(len(collection), 'point')} in {after} clusters{changed}; written to {output}")
+        noun = "cluster" if after == "1" else "clusters"
+        say(f"{count(len(collection), 'point')} in {after} {noun}{changed}; written to {output}")
         if chosen.remark:
             say(chosen.remark)
 
