@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 PYTEST := $(BIN)/pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: demo crash test test-all lint test-plain test-outer test-compiled compile bench tables quality text gallery manual experiments experiments-quick clean help
+.PHONY: demo crash service test test-all lint test-plain test-outer test-compiled compile bench tables quality text gallery manual experiments experiments-quick clean help
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -40,7 +40,7 @@ test-plain: $(READY)
 	NUMBA_DISABLE_JIT=1 $(PYTEST) tests/unit tests/property -m "not slow and not jit and not outer" --cov --cov-report=
 
 test-outer: $(READY) compile
-	$(PYTEST) tests/unit tests/cli tests/crash -m "outer and not slow" --cov --cov-append --cov-report=term-missing:skip-covered --cov-fail-under=95
+	$(PYTEST) tests/unit tests/cli tests/crash tests/serve -m "outer and not slow" --cov --cov-append --cov-report=term-missing:skip-covered --cov-fail-under=95
 
 test-compiled: $(READY) compile
 	$(PYTEST) -m "not outer and not slow"
@@ -48,6 +48,12 @@ test-compiled: $(READY) compile
 # Modes of one family share most of their kernels: one process compiles each family, once.
 compile: $(READY)
 	$(BIN)/python tests/ahead.py
+
+service: $(READY) ## the service under random requests, load, kill -9, a full disk, hostile clients; hours
+	$(BIN)/python tests/serve/service_harness.py hostile
+	$(BIN)/python tests/serve/service_harness.py full
+	$(BIN)/python tests/serve/service_harness.py load
+	$(BIN)/python tests/serve/service_harness.py fuzz
 
 crash: $(READY) ## kill -9, full disks, lost power, all of it; up to an hour
 	$(BIN)/python tests/crash/harness.py all

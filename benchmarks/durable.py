@@ -1,4 +1,4 @@
-"""What durability costs: python -m benchmarks.durable [single | threads | bulk | large].
+"""What durability costs: python -m benchmarks.durable [single | threads | bulk | large | standing].
 
 Times are compared with the same work in memory, and with bare commits, in the same run.
 """
@@ -211,11 +211,38 @@ def large(folder: Path, n: int = 500_000) -> None:
     )
 
 
+def standing(folder: Path) -> None:
+    """Single rows with and without standing clusters, in memory, at three sizes."""
+    for n in (10_000, 40_000, 160_000):
+        X = flat(n + 400)
+        plain, kept = Collection(search="astar"), Collection(search="astar")
+        for each in (plain, kept):
+            each.add(X[:n])
+        distance = plain.tree.cut_level(n // 20, criterion="height")
+        clusters = kept.keep_clusters(distance)
+        times = []
+        for i in range(n, n + 400):
+            row, since = X[i : i + 1], clusters.last_event
+            times.append((
+                seconds(plain.add, row), seconds(kept.add, row),
+                seconds(clusters.events, since), seconds(clusters.cluster_of, i),
+            ))  # fmt: skip
+        whole = seconds(plain.tree.cut, distance=distance)
+        inserted, followed, events, asked = np.median(times, axis=0) * 1000
+        print(
+            f"{n:,} x 64, {len(clusters):,} clusters: a row takes {inserted:.2f} ms, with standing "
+            f"clusters {followed:.2f}; its events {events:.3f}, its cluster {asked:.3f}, a whole "
+            f"cut {whole * 1000:.0f} ms"
+        )
+
+
 if __name__ == "__main__":
     if "slowed" in sys.argv:
         slowed(Path(sys.argv[2]))
         sys.exit()
-    parts = {"single": single, "threads": threads, "bulk": bulk, "large": large}
+    parts = {
+        "single": single, "threads": threads, "bulk": bulk, "large": large, "standing": standing,
+    }  # fmt: skip
     for name in sys.argv[1:] or parts:
         folder = Path(tempfile.mkdtemp(dir=os.environ.get("PERCHTREE_BENCH", None)))
         try:

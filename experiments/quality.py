@@ -7,7 +7,7 @@ import functools
 import json
 import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from perchtree.metrics import dendrogram_purity, pairwise_f1
 
-from . import removal
+from . import neighbors, removal
 from .algorithms import Algorithm, Outcome, birch, bisecting, hac, perch
 from .data import in_order, load
 from .modes import table
@@ -29,6 +29,7 @@ SEEDS = 5
 ROWS = {"aloi27": 20_000, "omniglot": 10_000, "hist50k": 20_000, "covtype": 20_000}
 CHOSEN_ON = ["digits", "letter", "omniglot", "hist50k"]
 CHECKED_ON = ["glass", "spambase", "aloi27", "clinc150", "covtype"]
+NEIGHBORS_CHOSEN_ON = [*CHOSEN_ON, "clinc150"]
 ORDERS = ["random", "sorted", "round robin"]
 
 PUBLISHED, ONLINE, REFINED = "PERCH", "grafted", "grafted, refined"
@@ -36,6 +37,9 @@ OURS = [PUBLISHED, ONLINE, REFINED]
 BATCH = {f"HAC {linkage}": linkage for linkage in hac.LINKAGES}
 OTHERS: dict[str, Algorithm] = {"Birch": birch.run, "BisectingKMeans": bisecting.run}
 METHODS = [*OURS, *BATCH, *OTHERS]
+
+SETTINGS = {PUBLISHED: perch.PUBLISHED, ONLINE: perch.GRAFTED, neighbors.ONLINE: neighbors.SETTINGS}
+"""Of our trees, which are compiled before their clock runs."""
 
 HARD = "omniglot"
 TEN, WARD = "graft=10", "Ward, refined twice with 30 neighbours"
@@ -65,6 +69,12 @@ def outcomes(
         outcome = perch.build(X, n_clusters, linkage="ward")
         outcome.tree.refine(2, neighbors=30)
         yield method, outcome
+    elif method == neighbors.ONLINE:
+        runs = perch.build_and_refine(X, n_clusters, **neighbors.SETTINGS)
+        yield neighbors.ONLINE, next(runs)
+        yield neighbors.REFINED, next(runs)
+    elif method in neighbors.OTHERS:
+        yield method, neighbors.OTHERS[method](X, n_clusters, seed)
     elif method in BATCH:
         yield method, hac.run(X, n_clusters, seed, BATCH[method])
     else:
@@ -74,12 +84,13 @@ def outcomes(
 def planned() -> Iterator[tuple[str, str, str, int]]:
     """(data, method, order, seed), all that is to be run. Batch linkages know no order."""
     for name in CHOSEN_ON + CHECKED_ON:
-        for method in (PUBLISHED, ONLINE):
+        for method in (PUBLISHED, ONLINE, neighbors.ONLINE):
             for order in ORDERS:
                 yield from ((name, method, order, seed) for seed in range(SEEDS))
         for method in OTHERS:
             yield from ((name, method, "random", seed) for seed in range(SEEDS))
-        yield from ((name, method, "random", 0) for method in BATCH)
+        yield from ((name, method, "random", 0) for method in (*BATCH, *neighbors.GRAPHS))
+    yield from ((name, neighbors.KMEANS, "random", 0) for name in neighbors.F1_DATA)
     for method in (TEN, WARD):
         yield from ((HARD, method, "random", seed) for seed in range(SEEDS))
 
@@ -93,12 +104,13 @@ def read_results() -> dict[Key, dict[str, Any]]:
     return results
 
 
-def run_missing() -> None:
+def run_missing(runs: Iterable[Key] | None = None) -> None:
     done = read_results()
-    missing = [key for key in planned() if key not in done]
-    if any(method in OURS for _, method, _, _ in missing):
-        perch.warm_up(**perch.PUBLISHED)
-        perch.warm_up(**perch.GRAFTED)
+    missing = [key for key in (planned() if runs is None else runs) if key not in done]
+    methods = {method for _, method, _, _ in missing}
+    for method, settings in SETTINGS.items():
+        if method in methods:
+            perch.warm_up(**settings)
     load_data = functools.lru_cache(1)(data)
     RESULTS.parent.mkdir(exist_ok=True)
     for name, method, order, seed in tqdm(missing, desc="quality"):
@@ -108,11 +120,14 @@ def run_missing() -> None:
         n_clusters = len(np.unique(y))
         for label, outcome in outcomes(X, n_clusters, seed, method):
             f1 = None if outcome.labels is None else pairwise_f1(y, outcome.labels)
+            purity = None if outcome.tree is None else dendrogram_purity(outcome.tree, y)
             result = {
                 "data": name, "method": label, "order": order, "seed": seed, "rows": len(X),
-                "clusters": n_clusters, "purity": dendrogram_purity(outcome.tree, y), "f1": f1,
+                "clusters": n_clusters, "purity": purity, "f1": f1,
                 "seconds": outcome.seconds, "depth": outcome.depth, **(outcome.notes or {}),
             }  # fmt: skip
+            if label in neighbors.OURS and name in neighbors.F1_DATA and order == "random":
+                result |= neighbors.without_k(outcome.tree, y)
             with RESULTS.open("a") as file:
                 file.write(json.dumps(result) + "\n")
 
@@ -125,7 +140,7 @@ class Results:
 
     def values(self, name: str, method: str, what: str, order: str = "random") -> list[float]:
         runs = (self.by_key.get((name, method, order, seed)) for seed in range(SEEDS))
-        return [run[what] for run in runs if run is not None and run[what] is not None]
+        return [run[what] for run in runs if run is not None and run.get(what) is not None]
 
     def mean(self, name: str, method: str, what: str, order: str = "random") -> float:
         values = self.values(name, method, what, order)
@@ -252,6 +267,7 @@ def page() -> Iterator[str]:
         "refinement brings a tree closer to what batch clustering makes of the data: for better "
         "where that is purer, for worse where the online tree is.\n"
     )
+    yield from neighbors.section(results, CHOSEN_ON + CHECKED_ON, NEIGHBORS_CHOSEN_ON)
     yield "## Pairwise F1 at the true number of clusters\n"
     yield (
         "Our trees are cut by the paper's cost (the default), batch linkages by height. Birch's "
@@ -267,6 +283,11 @@ def page() -> Iterator[str]:
         "of a kind.\n"
     )
     yield from by_order(results)
+    if removal.read_results():
+        yield from after_removals()
+
+
+def after_removals() -> Iterator[str]:
     yield "## After removals\n"
     yield (
         "All rows are inserted, some removed; or rows pass through a window of a third of them. "

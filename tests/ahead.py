@@ -13,7 +13,7 @@ import numpy as np
 
 from batching import small_batches
 from kernels import COMPILED
-from perchtree import ClusterTree
+from perchtree import ClusterTree, agglomerate
 from perchtree.encode import Chars, Words
 from perchtree.metrics import dendrogram_purity
 
@@ -36,8 +36,6 @@ BOX = [
     {"search": "scan", "masking": "interval", "balance": "ratio"},
     {"search": "scan", "masking": "exact", "balance": None},
     {"search": "scan", "masking": "exact", "balance": "ratio"},
-    {"search": "scan"} | COLLAPSED,
-    {"search": "scan", "masking": "interval", "balance": "ratio"} | COLLAPSED,
     {"search": "beam"},
     {"search": "beam"} | COLLAPSED,
 ]  # fmt: skip
@@ -48,7 +46,13 @@ LINKAGE = [
     for graft, more in ((5, {}), (5, COLLAPSED), (0, {}))
     for search in ("astar", "scan", "beam")
     if search != "beam" or (graft and linkage == "average")
-]
+    if search != "scan" or not more
+] + [{"linkage": "neighbors", "search": search} for search in ("astar", "scan")]
+
+AHEAD = [
+    {}, {"masking": "interval", "balance": "ratio"}, {"linkage": "average"}, {"linkage": "ward"},
+]  # fmt: skip
+"""Modes in which leaves of a collapsed tree are found before any row of a batch is inserted."""
 
 REMOVED = [
     {}, {"masking": "interval", "balance": "ratio"}, {"masking": "exact", "balance": None},
@@ -56,6 +60,7 @@ REMOVED = [
     {"masking": "interval", "balance": "ratio", "max_leaves": 8},
     *({"linkage": "average", "max_leaves": max_leaves} for max_leaves in (None, 8)),
     {"linkage": "ward", "graft": 0}, {"linkage": "ward", "max_leaves": 8},
+    {"linkage": "neighbors"},
 ]  # fmt: skip
 """Modes in which points are removed."""
 
@@ -83,9 +88,8 @@ def build(settings):
     dendrogram_purity(tree, classes, n_samples=10)
 
 
-def search_ahead():
-    """Leaves of a collapsed tree, found before any row of a batch is inserted."""
-    tree = ClusterTree(2, linkage="box", search="scan", max_leaves=8, n_jobs=2)
+def search_ahead(settings):
+    tree = ClusterTree(2, **({"linkage": "box", "search": "scan"} | COLLAPSED | settings))
     with small_batches(11):
         tree.insert(X)
 
@@ -108,8 +112,12 @@ def main(family=None):
         for settings in REMOVED:
             if ("linkage" in settings) == (family == "linkage"):
                 remove(settings)
+        for settings in AHEAD:
+            if ("linkage" in settings) == (family == "linkage"):
+                search_ahead(settings)
+        if family == "linkage":
+            agglomerate(X)
         if family == "box":
-            search_ahead()
             encode()
         return 0
     processes = [subprocess.Popen([sys.executable, __file__, name]) for name in ("box", "linkage")]

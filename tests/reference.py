@@ -182,12 +182,17 @@ class ReferenceTree:
         if leaf.ids:
             self.thin(leaf)
         elif leaf.parent is None:
+            self.depart(leaf)
             self.root = None
         else:
+            self.depart(leaf)
             moved_up, leaf.ids = leaf.sibling, [point_id]
             orphan = self.orphan(leaf)
             self.replace(leaf.parent, moved_up)
             self.heal(moved_up, orphan)
+
+    def depart(self, leaf: Node) -> None:
+        """Before a leaf is removed; without edges there is nothing to do."""
 
     def orphan(self, leaf: Node) -> Node | None:
         """By boxes nobody looks for grafts."""
@@ -205,6 +210,9 @@ class ReferenceTree:
         return min(leaves, key=lambda leaf: (box_min(x, leaf), box_max(x, leaf), min(leaf.ids)))
 
     def beam_leaves(self, x: Vector) -> Iterator[Node]:
+        """Leaves that a beam meets, and that of an equal point, which is found by a hash."""
+        assert self.root is not None
+        yield from (leaf for leaf in self.root.leaves() if all((c == x).all() for c in leaf.box))
         level = [self.root]
         while level:
             yield from (node for node in level if node.is_leaf)

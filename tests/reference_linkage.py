@@ -29,6 +29,9 @@ def leaf_moments(leaf: Node) -> Moments:
 
 
 class LinkageTree(ReferenceTree):
+    asked = 0
+    """Neighbours that an insert asks for, beside those it may graft to."""
+
     def __init__(
         self,
         linkage: str,
@@ -60,6 +63,9 @@ class LinkageTree(ReferenceTree):
     def linkage(self, a: Node, b: Node) -> float:
         return self.between(self.moments(a), self.moments(b))
 
+    def linkage_of_union(self, a: Node, b: Node, other: Node) -> float:
+        return self.between(self.moments(a, b), self.moments(other))
+
     def own(self, node: Node) -> float:
         return self.linkage(*node.children)
 
@@ -70,17 +76,21 @@ class LinkageTree(ReferenceTree):
         self.next_id += 1
         if self.root is None:
             self.root = Node([point_id], x)
+            self.arrive(self.root, [])
             return
-        neighbours = self.nearest_leaves(x)[: max(1, self.graft_neighbours)]
+        neighbours = self.nearest_leaves(x)[: max(1, self.graft_neighbours, self.asked)]
         if all((corner == x).all() for corner in neighbours[0].box):
             neighbours[0].ids.append(point_id)
             return
         leaf = self.split(neighbours[0], Node([point_id], x))
+        self.arrive(leaf, neighbours)
         self.interchange_up(leaf.parent, np.inf)
-        if self.graft_neighbours > 0:
-            self.graft_leaf(leaf, neighbours)
+        self.graft_leaf(leaf, neighbours[: self.graft_neighbours])
         if self.max_leaves is not None:
             self.collapse_surplus(self.max_leaves)
+
+    def arrive(self, leaf: Node, neighbours: list[Node]) -> None:
+        """After a leaf is made; without edges there is nothing to do."""
 
     def nearest_leaves(self, x: Vector) -> list[Node]:
         leaves = self.root.leaves() if self.beam_width is None else self.beam_leaves(x)
@@ -129,8 +139,7 @@ class LinkageTree(ReferenceTree):
         if b_at_top:
             mover, stays = a, b
         elif not a_at_top:
-            union = self.moments(a, b)
-            at_a, at_b = (self.between(union, self.moments(v.sibling)) for v in (a, b))
+            at_a, at_b = (self.linkage_of_union(a, b, v.sibling) for v in (a, b))
             if at_b < CLOSER * at_a:
                 mover, stays = a, b
         left_behind, parent = mover.sibling, mover.parent
@@ -200,6 +209,7 @@ class LinkageTree(ReferenceTree):
         leaves = sorted(self.root.leaves(), key=lambda leaf: min(leaf.ids))
         for _ in range(passes):
             before = self.grafts
+            self.meet_all(leaves)
             for leaf in leaves:
                 centre = self.moments(leaf).mean
                 others = [v for v in self.nearest_leaves(centre) if v is not leaf]
@@ -209,6 +219,9 @@ class LinkageTree(ReferenceTree):
             if made[-1] == 0:
                 break
         return made
+
+    def meet_all(self, leaves: list[Node]) -> None:
+        """Before a pass of grafts; without edges there is nothing to do."""
 
     def note_ties(self, centre: Vector, leaves: list[Node]) -> None:
         """A mean off the grid is rounded to float32: who wins a tie is then up to rounding."""

@@ -7,12 +7,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .agglomerating import agglomerate
+    from .client import Client, ServiceError
     from .clusters.calibrating import Calibration, Estimate
     from .clusters.correcting import Corrected
     from .clusters.cuts import Cluster
+    from .clusters.overlaps import Event
     from .clusters.scales import Suggestion
-    from .clusters.tracking import Event
-    from .collection import Collection, Correction
+    from .collection import ClusterEvent, Collection, Correction, Standing
     from .errors import CorruptFileError, InvariantError, ReadOnlyError
     from .estimator import Perch
     from .files.locking import FileInUseError
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Calibration",
+    "Client",
     "Cluster",
+    "ClusterEvent",
     "ClusterTree",
     "Collection",
     "Corrected",
@@ -34,9 +38,12 @@ __all__ = [
     "InvariantError",
     "Perch",
     "ReadOnlyError",
+    "ServiceError",
+    "Standing",
     "Suggestion",
     "TreeStats",
     "__version__",
+    "agglomerate",
     "check_file",
 ]
 
@@ -44,7 +51,9 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Calibration": "clusters.calibrating",
+    "Client": "client",
     "Cluster": "clusters.cuts",
+    "ClusterEvent": "collection",
     "ClusterTree": "tree",
     "Collection": "collection",
     "Corrected": "clusters.correcting",
@@ -52,13 +61,16 @@ _HOMES = {
     "CorruptFileError": "errors",
     "Depth": "reading",
     "Estimate": "clusters.calibrating",
-    "Event": "clusters.tracking",
+    "Event": "clusters.overlaps",
     "FileInUseError": "files.locking",
     "InvariantError": "errors",
     "Perch": "estimator",
     "ReadOnlyError": "errors",
+    "ServiceError": "client",
+    "Standing": "collection",
     "Suggestion": "clusters.scales",
     "TreeStats": "reading",
+    "agglomerate": "agglomerating",
     "check_file": "tree",
 }
 

@@ -1,6 +1,6 @@
 """Checks of single arguments, without heavy imports."""
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 
@@ -10,6 +10,16 @@ def as_choice(name: str, value: Any, choices: Any) -> Any:
         known = ", ".join(repr(choice) for choice in choices)
         raise ValueError(f"{name} must be one of {known}, got {value!r}")
     return value
+
+
+def as_share(name: str, value: Any) -> float:
+    """A number above 0, and at most 1."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    share = float(value)
+    if not 0 < share <= 1:
+        raise ValueError(f"{name} must be above 0, and at most 1, got {share:g}")
+    return share
 
 
 def as_count(name: str, value: Any, least: int | None = 1, most: int | None = None) -> int:

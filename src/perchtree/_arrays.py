@@ -13,6 +13,7 @@ from ._kernels.nearby import CLIMBED, EXPANDED
 from ._kernels.numbering import node_rows
 from ._kernels.schema import (
     BOX_ROWS,
+    ENTRY,
     FREE_BOX,
     FREE_POINT,
     ID_COLUMNS,
@@ -147,6 +148,7 @@ class Storage:
         new_points = _capacity(len(tree.points), in_use[0] + n_more, most_points)
         new_boxes = _capacity(len(tree.boxes), in_use[1] + n_more, most_boxes)
         new_moments = new_boxes if has_moments(tree) else 0
+        new_lists = new_points if has_edges(tree) else 0
         if (new_ids, new_points, new_boxes) == (len(tree.ids), len(tree.points), len(tree.boxes)):
             return
         del tree
@@ -156,12 +158,19 @@ class Storage:
         grow["nodes"].grow(node_rows(new_points, new_boxes), node_rows(points, boxes))
         grow["means"].grow(new_moments, boxes)
         grow["moments"].grow(new_moments, boxes)
+        grow["lists"].grow(new_lists, points)
         # These tell whether there is room: should one of the others fail, it is tried again.
         grow["points"].grow(new_points, points)
         grow["boxes"].grow(new_boxes, boxes)
 
 
-def empty_tree(n_features: int, max_leaves: int | None, *, with_moments: bool = False) -> Tree:
+def empty_tree(
+    n_features: int,
+    max_leaves: int | None,
+    *,
+    with_moments: bool = False,
+    listed: int = 0,
+) -> Tree:
     state = np.zeros(len(STATE), np.int64)
     state[[ROOT, FREE_POINT, FREE_BOX]] = NONE
     state[MAX_LEAVES] = NONE if max_leaves is None else max_leaves
@@ -170,17 +179,23 @@ def empty_tree(n_features: int, max_leaves: int | None, *, with_moments: bool = 
         points=np.zeros((0, n_features), np.float32),
         boxes=np.zeros((0, 2, n_features), np.float32),
         means=np.zeros((0, n_features if with_moments else 0)),
-        moments=np.zeros((0, MOMENTS)),
+        moments=np.zeros((0, MOMENTS + (listed > 0))),
         ids=np.zeros((0, ID_COLUMNS), np.int32),
         state=state,
+        lists=np.zeros((0, listed, ENTRY), np.int32),
     )
 
 
 def used_rows(tree: Tree) -> Iterator[tuple[str, NDArray[Any]]]:
     """The arrays by name, not copied, without their spare capacity."""
     ids, points, boxes = tree.state[[NEXT_ID, POINT_ROWS, BOX_ROWS]].tolist()
-    lengths = {"nodes": node_rows(points, boxes), "points": points, "ids": ids, "state": None}
+    lengths = {
+        "nodes": node_rows(points, boxes), "points": points, "lists": points, "ids": ids,
+        "state": None,
+    }  # fmt: skip
     for name, array in tree._asdict().items():
+        if name == "lists" and not has_edges(tree):
+            continue
         yield name, array[: lengths.get(name, boxes)]
 
 
@@ -194,6 +209,11 @@ def has_moments(tree: Tree) -> bool:
     return bool(tree.means.shape[1] > 0)
 
 
+def has_edges(tree: Tree) -> bool:
+    """Whether leaves list their nearest neighbours."""
+    return bool(tree.lists.shape[1] > 0)
+
+
 def estimate_bytes(tree: Tree, n_points: int) -> int:
     """What the arrays will take with so many points, all different, spare capacity aside."""
     most_points, most_boxes = _most_rows(int(tree.state[MAX_LEAVES]))
@@ -201,8 +221,9 @@ def estimate_bytes(tree: Tree, n_points: int) -> int:
     n_features = tree.points.shape[1]
     of_point = 4 * n_features
     of_box = 2 * of_point
+    of_point += 4 * tree.lists.shape[1] * ENTRY
     if has_moments(tree):
-        of_box += 8 * (n_features + MOMENTS)
+        of_box += 8 * (n_features + tree.moments.shape[1])
     of_nodes = node_rows(points, boxes) * 4 * NODE_COLUMNS
     return int(points * of_point + boxes * of_box + of_nodes + n_points * 4 * ID_COLUMNS)
 
@@ -243,9 +264,9 @@ def _frontier(tree: Tree) -> int:
 
 
 def make_beam(width: int, k: int, done: Counts) -> Beam:
-    """Working memory for beam searches of k leaves."""
+    """Working memory for beam searches of k leaves, with no rows."""
     keys, nodes = np.empty((2, 2 * width), np.int64), np.empty((2, 2 * width), np.int32)
-    return Beam(keys, nodes, make_found(k), done)
+    return Beam(keys, nodes, np.empty(0, np.int32), np.zeros(1, np.int64), make_found(k), done)
 
 
 def make_upkeep(tree: Tree, neighbors: int, done: Counts) -> Upkeep:

@@ -3,9 +3,27 @@
 from typing import Any
 
 
+class Silent:
+    """A bar that shows nothing.
+
+    (One of tqdm's that shows nothing still starts a thread, and takes a lock that forked processes
+    share: one of them that is killed while it holds the lock leaves all others waiting for ever.)
+    """
+
+    def __enter__(self) -> "Silent":
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        pass
+
+    def update(self, n: int) -> None:
+        """So much more is done."""
+
+
 def progress(total: int, verbose: bool) -> Any:
-    if verbose:
-        from tqdm.auto import tqdm
-    else:
-        from tqdm import tqdm  # tqdm.auto complains in notebooks without widgets
-    return tqdm(total=total, unit="point", unit_scale=True, disable=not verbose)
+    """A bar that shows how much of `total` is done; what `Silent` can do, it can."""
+    if not verbose:
+        return Silent()
+    from tqdm.auto import tqdm
+
+    return tqdm(total=total, unit="point", unit_scale=True)

@@ -134,7 +134,8 @@ def _as_numeric(X: Any) -> NDArray[Any]:
     if rows.dtype.kind == "O" and rows.ndim == 2:
         return _objects_as_numbers(rows)
     raise ValueError(
-        f"expected numbers, got an array of {rows.dtype}: encode text and dates as numbers first"
+        f"expected numbers, got an array of {rows.dtype}: encode dates as numbers first, and texts "
+        "by Collection(encoder='words').add(texts=...)"
     )
 
 

@@ -6,22 +6,26 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import has_moments
+from ._arrays import has_edges, has_moments
 from ._centres import node_centres
 from ._kernels.measure import mark_reached
 from ._kernels.numbering import box_node, is_point, point_node, row_of
 from ._kernels.schema import (
     BOX_ROWS,
+    EDGES,
     FIRST,
     FREE_BOX,
     FREE_POINT,
+    HEIGHT,
     LAST,
     LEAF,
     LEFT,
+    LENGTH,
     LINKAGE,
     MAX_LEAVES,
     N_LEAVES,
     N_POINTS,
+    NEIGHBOUR,
     NEXT,
     NEXT_ID,
     NONE,
@@ -32,6 +36,8 @@ from ._kernels.schema import (
     ROOT,
     SCATTER,
     SIZE,
+    SQUARE,
+    WEIGHT,
     Counts,
     Queue,
     Tree,
@@ -55,6 +61,7 @@ def check_tree(tree: Tree) -> None:
         _require(np.asarray(np.isfinite(means).all(axis=1)), leaves, "has no mean")
         with np.errstate(invalid="ignore", over="ignore"):  # comparisons tell
             _check_moments(tree, internal)
+            _check_leaf_heights(tree, leaves)
 
 
 def check_structure(tree: Tree) -> tuple[Nodes, Nodes]:
@@ -80,6 +87,8 @@ def check_structure(tree: Tree) -> tuple[Nodes, Nodes]:
         _require(is_point(leaves), leaves, "is a leaf without a point")
     _check_leaves(tree, leaves, ids)
     _check_sizes(tree, internal)
+    if has_edges(tree):
+        _check_lists(tree, leaves)
     return internal, leaves
 
 
@@ -168,6 +177,7 @@ def _check_free(tree: Tree) -> None:
     """Nothing is left of what free rows have held."""
     for kind, rows, features in (
         (point_node, POINT_ROWS, tree.points),
+        *([(point_node, POINT_ROWS, tree.lists)] if has_edges(tree) else []),
         (box_node, BOX_ROWS, tree.boxes),
     ):
         nodes = kind(np.arange(int(tree.state[rows])))
@@ -229,6 +239,29 @@ def _check_sizes(tree: Tree, internal: NDArray[np.int64]) -> None:
     _require(tree.nodes[internal, FIRST] == NONE, internal, "has ids of its own but is not a leaf")
 
 
+def _check_lists(tree: Tree, leaves: Nodes) -> None:
+    """Edges are between leaves, and both ends list each other at the same distance and weight."""
+    listed = tree.lists[row_of(leaves), :, NEIGHBOUR].astype(np.int64) - 1
+    known = (listed >= NONE) & (listed < len(tree.nodes))
+    _require(np.asarray(known.all(axis=1)), leaves, "lists a neighbour that does not exist")
+    lengths = tree.lists[row_of(leaves), :, LENGTH]
+    weights = tree.lists[row_of(leaves), :, WEIGHT]
+    is_edge = weights != 0
+    owner = np.repeat(leaves, is_edge.sum(axis=1))
+    other, length, weight = listed[is_edge], lengths[is_edge], weights[is_edge]
+    usual = (weight > 0) & (weight <= np.float32(2).view(np.int32)) & (length >= 0)
+    _require(usual, owner, "has an edge of a strange weight or length")
+    is_leaf = np.zeros(len(tree.nodes) + 1, bool)
+    is_leaf[leaves] = True
+    _require(is_leaf[other] & (other != owner), owner, "has an edge to what is not another leaf")
+    forth = np.lexsort((length, weight, other, owner))
+    back = np.lexsort((length, weight, owner, other))
+    for one, two in ((owner, other), (other, owner), (length, length), (weight, weight)):
+        _require(one[forth] == two[back], owner[forth], "has an edge that its other end lacks")
+    twice = (np.diff(owner[forth]) == 0) & (np.diff(other[forth]) == 0)
+    _require(~twice, owner[forth][1:], "has an edge twice")
+
+
 def _check_boxes(tree: Tree, internal: NDArray[np.int64]) -> None:
     """Boxes are exactly the union of their children's, and so of their leaves'."""
     for start, stop in chunks(tree.boxes[: len(internal), 0]):
@@ -255,9 +288,15 @@ def _check_features(tree: Tree, leaves: NDArray[np.int64]) -> None:
 
 
 def _check_moments(tree: Tree, internal: NDArray[np.int64]) -> None:
-    """Means and scatters follow from the children's, up to rounding."""
+    """Means, scatters and mean squares follow from the children's, up to rounding, and heights
+    exactly."""
     linkages = tree.moments[row_of(internal), LINKAGE]
     _require(np.isfinite(linkages) & (linkages >= 0), internal, "has no linkage")
+    between = tree.moments[row_of(internal), EDGES:]
+    fine = np.isfinite(between) & (between >= 0)
+    _require(
+        np.asarray(fine.all(axis=1)), internal, "has edges of a strange weight between its children"
+    )
     for start, stop in chunks(tree.boxes[: len(internal), 0]):
         part = internal[start:stop]
         left, right = tree.nodes[part, LEFT], tree.nodes[part, RIGHT]
@@ -273,13 +312,35 @@ def _check_moments(tree: Tree, internal: NDArray[np.int64]) -> None:
         slack = 1e-9 * total + 1e-20 * (size + other) * (reach**2).sum(axis=1)
         exact = np.abs(total - _scatter(tree, part)) <= slack
         _require(exact, part, "has a scatter that does not follow from its children's")
+        within = _scatter(tree, left) / size + _scatter(tree, right) / other
+        _check_squares(tree, part, (gap**2).sum(axis=1) + within, (reach**2).sum(axis=1))
+        below = np.maximum(_moment(tree, left, HEIGHT), _moment(tree, right, HEIGHT))
+        exact = _moment(tree, part, HEIGHT) == np.maximum(_moment(tree, part, SQUARE), below)
+        _require(exact, part, "has a height that does not follow from its children's")
+
+
+def _check_leaf_heights(tree: Tree, leaves: NDArray[np.int64]) -> None:
+    collapsed = leaves[~is_point(leaves)]
+    others = np.maximum(1, tree.nodes[collapsed, SIZE] - 1)
+    _check_squares(tree, collapsed, 2 * _scatter(tree, collapsed) / others, 0.0)
+    exact = _moment(tree, collapsed, HEIGHT) == _moment(tree, collapsed, SQUARE)
+    _require(exact, collapsed, "has a height that is not that of its points")
+
+
+def _check_squares(tree: Tree, nodes: NDArray[np.int64], squares: Any, reach: Any) -> None:
+    exact = np.abs(_moment(tree, nodes, SQUARE) - squares) <= 1e-9 * squares + 1e-12 * reach
+    _require(exact, nodes, "has a mean square that does not follow from its children's")
 
 
 def _scatter(tree: Tree, nodes: NDArray[np.integer]) -> NDArray[np.float64]:
-    scatter = np.zeros(len(nodes))
+    return _moment(tree, nodes, SCATTER)
+
+
+def _moment(tree: Tree, nodes: NDArray[np.integer], column: int) -> NDArray[np.float64]:
+    moments = np.zeros(len(nodes))
     has_box = ~is_point(nodes)
-    scatter[has_box] = tree.moments[row_of(nodes[has_box]), SCATTER]
-    return scatter
+    moments[has_box] = tree.moments[row_of(nodes[has_box]), column]
+    return moments
 
 
 def _corner(tree: Tree, nodes: NDArray[np.integer], side: int) -> NDArray[np.float32]:

@@ -15,7 +15,8 @@ from ._renamed import moved
 from ._validate import PROJECT_FIRST
 from .clusters.exemplars import find_exemplars
 from .clusters.names import Name
-from .clusters.tracking import Event, Tracker
+from .clusters.overlaps import Event
+from .clusters.tracking import Tracker
 from .collection import Collection
 from .errors import CorruptFileError
 from .files.contents import Contents
@@ -25,6 +26,10 @@ from .tree import ClusterTree
 _SECTION = "estimator"
 _OWN = ("n_clusters", "distance_threshold", "min_cluster_size", "verbose")
 """Parameters that are not settings of the tree."""
+_ENCODE_FIRST = (
+    "Collection(encoder='words').add(texts=texts) clusters a list of them, and "
+    "perchtree.encode.Words().learned(texts).encode(texts) makes vectors of it"
+)
 
 
 class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -56,16 +61,19 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         three, this size is found from the data: `tree_.suggest_cuts()` tells which it is.
     verbose : int
         1 shows an estimate of memory and a progress bar.
-    linkage : {"average", "ward", "box"}
+    linkage : {"average", "ward", "neighbors", "box"}
         What decides about rotations; "box" is the published algorithm. See `ClusterTree`.
     graft : int
         Neighbours of a new point to whose subtrees it may be grafted; 0 for none.
     masking, balance : str, optional
         With linkage="box": the paper's two kinds of rotation, None for none. See `ClusterTree`.
-    search : {"auto", "astar", "scan", "beam"}
-        How the nearest leaf is found: exactly, or by a beam search.
+    search : {"auto", "astar", "scan", "beam", "cells"}
+        How the nearest leaf is found: exactly, by a beam search, or, for millions of points, in
+        the small nodes of the tree that are nearest.
     beam_width : int
         Nodes that a beam search keeps at each level.
+    recall : float
+        The share of true nearest neighbours that a search in cells aims at.
     max_leaves : int, optional
         Collapsed mode: the most leaves the tree may have.
     metric : {"euclidean", "cosine"}
@@ -301,14 +309,16 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         if scipy.sparse.issparse(X):
             raise ValueError(f"sparse input is not supported, boxes are dense: {PROJECT_FIRST}")
         if _holds_texts(X):
-            raise ValueError(
-                "X holds texts, not vectors: Collection(encoder='words').add(texts=X) clusters "
-                "them, and perchtree.encode.Words().learned(X).encode(X) makes vectors of them"
-            )
-        rows: NDArray[Any] = validate_data(
-            self, X, reset=reset, dtype=[np.float64, np.float32],
-            ensure_all_finite=False,  # the tree's own checks name the row
-        )  # fmt: skip
+            raise ValueError(f"X holds texts, not vectors: {_ENCODE_FIRST}")
+        try:
+            rows: NDArray[Any] = validate_data(
+                self, X, reset=reset, dtype=[np.float64, np.float32],
+                ensure_all_finite=False,  # the tree's own checks name the row
+            )  # fmt: skip
+        except ValueError as error:
+            if "could not convert string" not in str(error):
+                raise
+            raise ValueError(f"X has a column of texts, {error}: {_ENCODE_FIRST}") from None
         return rows
 
     # Reading
@@ -440,6 +450,8 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     ) -> NDArray[np.int64] | tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Give each row the cluster of its nearest leaf. Nothing is added to the tree.
 
+        With search="cells" that leaf is looked for where an insert would.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
@@ -456,16 +468,18 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         queries = self._queries(X)
         with self.tree_.reading():
-            ids, distances = self.tree_.nearest(queries, 1)
+            ids, distances = self.tree_.nearest(queries, 1, exact=False)
             points, all_labels = self._read()
             labels = all_labels[np.searchsorted(points, ids[:, 0])]
         if max_distance is not None:
             labels = np.where(distances[:, 0] > max_distance, -1, labels)
         return (labels, distances[:, 0]) if return_distance else labels
 
-    def nearest(self, X: ArrayLike, k: int = 1) -> tuple[NDArray[Any], NDArray[np.float32]]:
+    def nearest(
+        self, X: ArrayLike, k: int = 1, *, exact: bool = True
+    ) -> tuple[NDArray[Any], NDArray[np.float32]]:
         """Find the keys of each row's k nearest points; see `Collection.nearest`."""
-        ids, distances = self.tree_.nearest(self._queries(X), k)
+        ids, distances = self.tree_.nearest(self._queries(X), k, exact=exact)
         return self.collection_.records.keys(ids), distances
 
     def _queries(self, X: ArrayLike) -> NDArray[Any]:

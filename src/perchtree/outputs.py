@@ -117,8 +117,8 @@ def _text_table(file: Any, kind: str) -> Iterator[Callable[[Table], None]]:
             )  # fmt: skip
             if not started:
                 writer.writerow(table)
-            guarded = [list(map(_guarded, column)) for column in columns]
-            writer.writerows(zip(*guarded, strict=True))
+            cells = [list(map(guarded, column)) for column in columns]
+            writer.writerows(zip(*cells, strict=True))
         started = True
         text.flush()
 
@@ -149,7 +149,7 @@ def _parquet_table(file: IO[bytes]) -> Iterator[Callable[[Table], None]]:
             writer.close()
 
 
-def _guarded(cell: Any) -> Any:
+def guarded(cell: Any) -> Any:
     """A cell that no spreadsheet takes for a formula."""
     if isinstance(cell, str) and _FORMULA.match(cell) and not _NUMBER.fullmatch(cell):
         return "'" + cell

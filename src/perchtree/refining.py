@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from . import _arrays
 from ._centres import node_centres
-from ._kernels.modes import Grafts
+from ._kernels.modes import Repairs
 from ._kernels.schema import GRAFTS, LEAF, NODE, NONE, Tree, Upkeep
 from .search.interface import Search
 from .table import living_ids
@@ -29,12 +29,14 @@ class Refinement:
         self,
         tree: Tree,
         upkeep: Upkeep,
-        graft: Grafts,
+        repairs: Repairs,
         search: Search,
         k: int,
         lock: AbstractContextManager[Any],
     ) -> None:
-        self._tree, self._upkeep, self._graft, self._lock = tree, upkeep, graft, lock
+        assert repairs.graft_rows is not None
+        self._graft, self._meet = repairs.graft_rows, repairs.meet_rows
+        self._tree, self._upkeep, self._lock = tree, upkeep, lock
         self._search, self._k = search, k
         self.leaves = _leaves(tree)
         self._neighbours: dict[int, NDArray[np.int32]] = {}
@@ -67,18 +69,23 @@ class Refinement:
             if self._is_full:
                 return
             part = slice(first, first + _GRAFTED_AT_ONCE)
-            given = self._tree, self._upkeep, leaves[part], neighbours[part]
+            nearest = np.ascontiguousarray(neighbours[part, : self._k])
+            given = self._tree, self._upkeep, leaves[part], nearest
             with self._lock:
+                if self._meet is not None:
+                    self._meet(self._tree, leaves[part], neighbours[part])
                 # One call, within which no signal is handled, grafts and counts.
                 self.parts.extend(map(self._graft, *([argument] for argument in given)))
 
     def _find(self, leaves: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The k nearest other leaves of each, as nodes, NONE where there are fewer."""
+        """The k nearest other leaves of each, and those that each may list, as nodes, NONE where
+        there are fewer."""
+        k = max(self._k, self._tree.lists.shape[1])
         rows = node_centres(self._tree, leaves).astype(np.float32)
-        found = self._search.nearest(self._tree, rows, self._k + 1, _arrays.make_work())
+        found = self._search.near(self._tree, rows, k + 1, _arrays.make_work())
         nodes = found.leaves[:, :, NODE]
         itself = nodes == leaves[:, np.newaxis]
-        others_first = np.argsort(itself, axis=1, kind="stable")[:, : self._k]
+        others_first = np.argsort(itself, axis=1, kind="stable")[:, :k]
         others = np.take_along_axis(np.where(itself, NONE, nodes), others_first, axis=1)
         return np.ascontiguousarray(others)
 

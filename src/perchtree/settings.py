@@ -9,12 +9,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple, Self, TypeVar
 
-from ._arguments import as_choice, as_count
+from ._arguments import as_choice, as_count, as_share
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 MAX_ROWS = 2**30
 """The most points, leaves or nodes that any setting may ask for."""
+
+
+ASKED = 12
+"""Neighbours that an insert asks for in a tree with edges."""
+
+LISTED = 24
+"""Neighbours that each leaf lists there: those it found, and those that have found it since."""
 
 
 class Rule(NamedTuple):
@@ -27,6 +34,8 @@ class Rule(NamedTuple):
     most: int | None = MAX_ROWS
     optional: bool = False
     """Whether None stands for "not set"."""
+    is_share: bool = False
+    """Whether it is a number above 0, and at most 1."""
 
     def checked(self, name: str, value: Any) -> Any:
         """The value, as a plain Python object; an error that says what it must be otherwise."""
@@ -34,6 +43,8 @@ class Rule(NamedTuple):
             return value if value in self.choices else as_choice(name, value, self.choices)
         if value is None and self.optional:
             return None
+        if self.is_share:
+            return as_share(name, value)
         return as_count(name, value, least=self.least, most=self.most)
 
 
@@ -41,7 +52,7 @@ def _named(default: str, choices: tuple[str | None, ...], help: str) -> Any:
     return field(default=default, metadata={"rule": Rule(help, choices)})
 
 
-def _number(default: int | None, help: str, **limits: Any) -> Any:
+def _number(default: float | None, help: str, **limits: Any) -> Any:
     rule = Rule(help, optional=default is None, **limits)
     return field(default=default, metadata={"rule": rule})
 
@@ -52,7 +63,7 @@ class Settings:
 
     linkage: str = _named(
         "average",
-        ("average", "ward", "box"),
+        ("average", "ward", "neighbors", "box"),
         "What decides about rotations; box is the published algorithm.",
     )
     graft: int = _number(
@@ -66,9 +77,12 @@ class Settings:
     )
     balance: str | None = _named("size", ("size", "ratio", None), "The paper's balance rotations.")
     search: str = _named(
-        "auto", ("auto", "astar", "scan", "beam"), "How the nearest leaf is found."
+        "auto", ("auto", "astar", "scan", "beam", "cells"), "How the nearest leaf is found."
     )
     beam_width: int = _number(120, "Nodes that a beam search keeps at each level.")
+    recall: float = _number(
+        0.98, "The share of nearest neighbours that a search in cells aims at.", is_share=True
+    )
     max_leaves: int | None = _number(
         None, "Collapsed mode: the most leaves; memory is bounded by them."
     )
@@ -86,6 +100,16 @@ class Settings:
             raise ValueError(
                 "masking='exact' needs the features of all points, which collapsing drops: "
                 "leave out max_leaves, or choose another masking"
+            )
+        if self.search == "cells" and self.max_leaves is not None:
+            raise ValueError(
+                "search='cells' needs the features of all points, which collapsing drops: "
+                "leave out max_leaves, or choose another search"
+            )
+        if self.has_edges and self.collapses:
+            raise ValueError(
+                "linkage='neighbors' needs the features of all points, which collapsing drops: "
+                "leave out max_leaves, or choose linkage='average'"
             )
         if self.linkage != "box" and (self.masking, self.balance) != ("published", "size"):
             raise ValueError(
@@ -119,9 +143,19 @@ class Settings:
         return self.linkage != "box"
 
     @property
+    def has_edges(self) -> bool:
+        """Whether leaves list their nearest neighbours, and edges between them count."""
+        return self.linkage == "neighbors"
+
+    @property
+    def listed(self) -> int:
+        """How many nearest neighbours a leaf lists."""
+        return LISTED if self.has_edges else 0
+
+    @property
     def neighbors(self) -> int:
         """How many neighbours an insert asks for."""
-        return max(1, self.graft) if self.has_linkage else 1
+        return max(1, self.graft, ASKED * self.has_edges) if self.has_linkage else 1
 
     def changed(self, **changes: Any) -> Self:
         return replace(self, **changes)

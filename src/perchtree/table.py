@@ -8,12 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._arrays import has_moments
-from ._kernels.heights import measure_heights
 from ._kernels.measure import measure_diagonals
 from ._kernels.merges import add_sizes, arrange, find_smallest_ids, join_groups
 from ._kernels.numbering import box_node
 from ._kernels.pooling import Pools, pool_heights
-from ._kernels.schema import BOX_ROWS, CHANGES, LEAF, LEFT, NEXT_ID, NONE, RIGHT, ROOT, Tree
+from ._kernels.schema import (
+    BOX_ROWS,
+    CHANGES,
+    HEIGHT,
+    LEAF,
+    LEFT,
+    NEXT_ID,
+    NONE,
+    RIGHT,
+    SQUARE,
+    Tree,
+)
 
 
 @dataclass(frozen=True)
@@ -228,10 +238,12 @@ def measure_nodes(tree: Tree) -> NodeHeights:
     if not has_moments(tree):
         diagonals = node_diagonals(tree)
         return NodeHeights(diagonals, diagonals)
-    squared, largest = np.zeros((2, len(tree.nodes)))
-    if tree.state[ROOT] != NONE:
-        measure_heights(tree, np.empty(len(tree.nodes), np.int32), squared, largest)
-    return NodeHeights(np.sqrt(squared), np.sqrt(largest))
+    n_boxes = int(tree.state[BOX_ROWS])
+    distances, heights = np.zeros((2, len(tree.nodes)))
+    boxes = box_node(np.arange(n_boxes))
+    distances[boxes] = np.sqrt(tree.moments[:n_boxes, SQUARE])
+    heights[boxes] = np.sqrt(tree.moments[:n_boxes, HEIGHT])
+    return NodeHeights(distances, heights)
 
 
 def node_diagonals(tree: Tree) -> NDArray[np.float64]:

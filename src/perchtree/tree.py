@@ -20,6 +20,8 @@ from ._progress import progress
 from ._renamed import moved
 from ._validate import as_points, as_rows, chunks
 from .checks import check_collapsed, check_tree
+from .cutting import CuttableTree
+from .errors import CorruptFileError
 from .exports.authors import to_authors
 from .exports.json import to_json
 from .exports.linkage import to_linkage
@@ -28,7 +30,6 @@ from .exports.pandas import to_pandas
 from .files.contents import StoredTree
 from .files.trees import load_tree, save_tree
 from .html.page import to_html
-from .reading import ReadableTree
 from .refining import Refinement
 from .removing import removable_ids
 from .search.interface import Part
@@ -37,18 +38,18 @@ from .search.threads import count_jobs
 from .settings import FIXED, RULES, Settings, takes_settings
 from .table import NodeTable
 
-ROWS_AT_ONCE = 256
+ROWS_AT_ONCE = 64
 """Rows handed to one kernel call: Ctrl-C is heard, and readers have their turn, in between."""
 
 LARGEST_ROWS = 4096
 LARGEST_VALUES = 2**23
 """Rows searched together, and values in them."""
 
-_FORMAT = 3
+_FORMAT = 4
 """Of pickles: changes with the arrays, which kernels trust."""
 
 
-class ClusterTree(ReadableTree):
+class ClusterTree(CuttableTree):
     """An online cluster tree: PERCH (Kobren, Monath, Krishnamurthy and McCallum, KDD 2017).
 
     A binary tree with the points at its leaves. Each new point goes beside its nearest
@@ -58,12 +59,13 @@ class ClusterTree(ReadableTree):
     ----------
     n_features : int
         Number of columns of the data.
-    linkage : {"average", "ward", "box"}
+    linkage : {"average", "ward", "neighbors", "box"}
         What decides about rotations. "box" is the published algorithm: bounding boxes, with
         `masking` and `balance`. The others go by each node's count, mean and scatter: at every
         node on the path to the root, of three subtrees that meet there the closest two are kept
-        together. "average", with grafts, makes the purest trees; "ward" is the classical sum of
-        squares.
+        together. "average", with grafts, is as pure as batch clustering; "ward" is the classical
+        sum of squares. "neighbors" also goes by edges between points that are among each other's
+        nearest: purer where clusters are not round, but slower (docs/grafting.md).
     graft : int
         With a linkage: for so many nearest neighbours of a new point, look whether subtrees
         around it and around them should be together, wherever in the tree they are. 0 for none.
@@ -74,13 +76,16 @@ class ClusterTree(ReadableTree):
     balance : {"size", "ratio", None}
         With linkage="box": when a balance rotation (section 4.1) is an improvement: sizes
         differ less, as in the authors' program; Definition 3 increases. None makes none.
-    search : {"auto", "astar", "scan", "beam"}
+    search : {"auto", "astar", "scan", "beam", "cells"}
         How the nearest leaf is found. The first three are exact and give the same tree: "astar"
         searches the tree, "scan" takes matrix products of whole batches, "auto" picks the
-        cheaper of the two for each batch. (Fewer than 32 rows are always searched one by one, by
-        A*.) "beam" (PERCH-B) looks at `beam_width` nodes of each level of the tree only.
+        cheaper of the two for each batch, or for a few dozen single rows. "beam" (PERCH-B)
+        looks at `beam_width` nodes of each level of the tree only. "cells", for millions of
+        points, looks into the small nodes that are nearest.
     beam_width : int
         Nodes that a beam search keeps at each level. The paper: 5 for each of 24 threads.
+    recall : float
+        The share of true nearest neighbours that a search in cells aims at.
     max_leaves : int, optional
         Collapsed mode (PERCH-C, with "beam" PERCH-BC): whenever there are more leaves, the two
         sibling leaves closest to each other become one, which keeps its points' ids and their
@@ -88,8 +93,9 @@ class ClusterTree(ReadableTree):
     metric : {"euclidean", "cosine"}
         "cosine" normalises rows first; rows of zeros are then an error.
     n_jobs : int, optional
-        Threads for searching batches: None is 1, -1 all cores. The tree is always the same. The
-        only setting that can be changed later.
+        Threads for searching batches: None is 1, -1 all cores. With more than one, a batch is
+        searched while the tree takes in the one before. The tree is always the same. The only
+        setting that can be changed later.
 
     Notes
     -----
@@ -126,18 +132,23 @@ class ClusterTree(ReadableTree):
         self.n_features = as_count("n_features", n_features)
         self.settings = Settings.of(settings)
         tree = _arrays.empty_tree(
-            self.n_features, self.settings.max_leaves, with_moments=self.settings.has_linkage
+            self.n_features,
+            self.settings.max_leaves,
+            with_moments=self.settings.has_linkage,
+            listed=self.settings.listed,
         )
-        self._own(tree, {})
+        self._own(StoredTree(self.settings, tree, {}))
 
-    def _own(self, tree: Tree, work: dict[str, int]) -> None:
+    def _own(self, stored: StoredTree) -> None:
         """Take over a tree's arrays, and make what is not part of the tree itself."""
+        tree, work = stored.tree, stored.work
         self._storage = _arrays.Storage(tree)
         self._done = _arrays.make_work()
         self._done[:] = [work.get(name, 0) for name in WORK]
         self._upkeep = _arrays.make_upkeep(tree, self.settings.graft, self._done)
         self._search = make_search(self.settings)
         self._search.n_jobs = count_jobs(self.settings.n_jobs)
+        self._search.restore(tree, stored.search_index)
         self.refined_parts: list[None] = []
         """What the last `refine` has done, one entry per part of a pass."""
         self.use_locks(make_locks())
@@ -162,8 +173,7 @@ class ClusterTree(ReadableTree):
 
     @property
     def _rules(self) -> modes.Rules:
-        own = self.settings
-        return modes.Rules(own.linkage, own.graft > 0, own.masking, own.balance)
+        return rules_of(self.settings)
 
     # Growing
 
@@ -212,9 +222,13 @@ class ClusterTree(ReadableTree):
                     self._storage.make_room(len(rows))
                     tree = self._tree
                 with progress(len(rows), verbose) as bar:
-                    for first, stop in chunks(rows, LARGEST_ROWS, LARGEST_VALUES):
-                        batch = as_points(rows[first:stop], cosine=cosine)
-                        for part in self._search.parts(tree, batch, self._done):
+                    batches = (
+                        as_points(rows[first:stop], cosine=cosine)
+                        for first, stop in chunks(rows, LARGEST_ROWS, LARGEST_VALUES)
+                    )
+                    parts = self._search.stream(tree, batches, self._done)
+                    with contextlib.closing(parts):  # no search outlives this call
+                        for part in parts:
                             self._insert_part(tree, part)
                             bar.update(len(part.rows))
             except (KeyboardInterrupt, MemoryError) as error:
@@ -226,6 +240,15 @@ class ClusterTree(ReadableTree):
                 ) from None
             return np.arange(start, self.next_id)
 
+    def reserve(self, n_more: int) -> None:
+        """Make room for more points now: the first insert after loading has to move everything.
+
+        Memory that is not used yet is not resident; readers wait meanwhile.
+        """
+        with self._writing, self._lock:
+            self._forget()
+            self._storage.make_room(as_count("n_more", n_more))
+
     def _insert_part(self, tree: Tree, part: Part) -> None:
         """Insert rows whose search is settled; readers have their turn between kernel calls."""
         finder = part.finder
@@ -233,10 +256,13 @@ class ClusterTree(ReadableTree):
             self._rules, finder.search, finder.record, self.settings.collapses
         )
         scratch, first = Scratch(finder.memory, self._upkeep), int(tree.state[NEXT_ID])
-        for start in range(0, len(part.rows), ROWS_AT_ONCE):
+        try:
+            for start in range(0, len(part.rows), ROWS_AT_ONCE):
+                with self._lock:
+                    insert(tree, scratch, part.rows[start : start + ROWS_AT_ONCE])
+        finally:
             with self._lock:
-                insert(tree, scratch, part.rows[start : start + ROWS_AT_ONCE])
-        self._search.added(tree, range(first, int(tree.state[NEXT_ID])))
+                self._search.added(tree, range(first, int(tree.state[NEXT_ID])))
 
     def remove(
         self, ids: ArrayLike, *, missing: str = "error", verbose: bool = False
@@ -296,7 +322,8 @@ class ClusterTree(ReadableTree):
                     "tree is whole"
                 ) from None
             finally:
-                self._search.removed(self._tree, wanted[: n_points - self.n_points])
+                with self._lock:
+                    self._search.removed(self._tree, wanted[: n_points - self.n_points])
             return wanted
 
     def refine(
@@ -385,14 +412,15 @@ class ClusterTree(ReadableTree):
                     pass
 
     def _refinement(self, neighbors: int) -> Refinement:
-        graft = modes.repair_kernels(self._rules, self.settings.collapses).graft_rows
-        assert graft is not None
-        return Refinement(self._tree, self._upkeep, graft, self._search, neighbors, self._lock)
+        repairs = modes.repair_kernels(self._rules, self.settings.collapses)
+        return Refinement(self._tree, self._upkeep, repairs, self._search, neighbors, self._lock)
 
     # Asking
 
-    def nearest(self, X: ArrayLike, k: int = 1) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Find the k nearest points of each row, exactly, without inserting it.
+    def nearest(
+        self, X: ArrayLike, k: int = 1, *, exact: bool = True
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Find the k nearest points of each row, without inserting it.
 
         Copies count as points of their own; at the same distance the smaller id comes first.
         In collapsed mode a point is as near as the box of its leaf, and of several boxes at the
@@ -403,6 +431,9 @@ class ClusterTree(ReadableTree):
         ----------
         X : array-like of shape (n_rows, n_features)
         k : int
+        exact : bool
+            Whether to look at all points, in a tree with search="cells". False looks only where an
+            insert would.
 
         Returns
         -------
@@ -418,9 +449,8 @@ class ClusterTree(ReadableTree):
             with self._lock:
                 if k > self.n_points:
                     raise ValueError(f"k = {k} neighbours asked of {self.n_points} points")
-                found = self._search.nearest(
-                    self._tree, batch, min(k, self.n_leaves), _arrays.make_work()
-                )
+                find = self._search.nearest if exact else self._search.near
+                found = find(self._tree, batch, min(k, self.n_leaves), _arrays.make_work())
                 points_of_leaves(
                     self._tree, found.leaves, found.distances, ids[start:stop], squared[start:stop]
                 )
@@ -483,13 +513,16 @@ class ClusterTree(ReadableTree):
         """
         with self._lock if self._lock.is_mine else self._writing:
             work = dict(zip(WORK, self._done.tolist(), strict=True))
-            yield StoredTree(self.settings, self._tree, work)
+            yield StoredTree(self.settings, self._tree, work, self._search.kept(self._tree))
 
     @classmethod
     def from_stored(cls, stored: StoredTree) -> Self:
         tree = cls.__new__(cls)
         tree.n_features, tree.settings = stored.tree.points.shape[1], stored.settings
-        tree._own(stored.tree, stored.work)
+        try:
+            tree._own(stored)
+        except ValueError as error:
+            raise CorruptFileError(f"this tree cannot be used: {error}") from None
         return tree
 
     def _grow_like(self, rows: NDArray[np.float64]) -> NodeTable:
@@ -546,6 +579,7 @@ class ClusterTree(ReadableTree):
                 "settings": stored.settings.as_dict(),
                 "tree": _arrays.copied(stored.tree),
                 "work": stored.work,
+                "index": dict(stored.search_index),
                 "suggested": self.suggested,
             }
 
@@ -556,7 +590,7 @@ class ClusterTree(ReadableTree):
         arrays = (np.require(array, requirements=["C", "W"]) for array in state["tree"])
         self.settings, tree = Settings(**state["settings"]), Tree(*arrays)
         self.n_features = tree.points.shape[1]
-        self._own(tree, state["work"])
+        self._own(StoredTree(self.settings, tree, state["work"], state["index"]))
         self.suggested = state.get("suggested")
 
     def __getattr__(self, name: str) -> Any:
@@ -593,6 +627,11 @@ def check_file(path: str | Path) -> None:
     part is damaged.
     """
     load_tree(path)
+
+
+def rules_of(settings: Settings) -> modes.Rules:
+    """What decides about rotations."""
+    return modes.Rules(settings.linkage, settings.graft > 0, settings.masking, settings.balance)
 
 
 def interruption(error: BaseException) -> type[BaseException]:

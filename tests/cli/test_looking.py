@@ -229,3 +229,39 @@ def test_only_so_many_are_remembered(shop):
     again = Collection.open("shop.perch").clusterings
     assert list(again) == list(shop.clusterings)
     assert all((again[own].labels == shop.clusterings[own].labels).all() for own in again)
+
+
+def test_clusters_that_are_kept(perch, shop):
+    shop.save("shop.perchdb")
+    new = np.array([[5.0], [200.0]])
+    np.savetxt("new.csv", np.column_stack([new, [0, 1]]), delimiter=",", header="x,id", comments="")
+    for tree in ("shop.perch", "shop.perchdb"):
+        assert "use `perch keep` first" in perch.fails("changes", tree, "--since", 0)
+        perch.fails("keep", tree, code=2)
+        perch.fails("changes", tree, "--since", 0, "-k", 3, code=2)
+        told = perch("keep", tree, "--distance", 8).stderr
+        assert "3 clusters at a distance of 8" in told
+        with Collection.open(tree, write=True) as shop:
+            shop.add(new, keys=["new", "far"], texts=["mint tea", "ship"])
+            shop.remove(["k9"])
+            shop.save(tree)
+        result = perch("changes", tree, "--since", 0, "-o", "-")
+        assert result.stdout.splitlines() == [
+            "event,kind,before,after,points,id,text",
+            "1,birth,,3,1,far,ship",
+            "2,join,,0,6,new,mint tea",
+            "3,end,2,,1,,",
+        ]
+        assert "3 events since 0; the last is 3, of 3 clusters in all" in result.stderr
+        assert "join" not in perch("changes", tree, "--since", 2).stdout
+        perch("keep", tree, "--stop")
+        assert "use `perch keep` first" in perch.fails("changes", tree, "--since", 0)
+
+
+def test_a_folder_without_texts_has_no_column_of_them(perch):
+    with Collection.open("plain.perchdb", write=True, search="astar") as plain:
+        plain.add([[0.0], [1.0], [50.0]], keys=["a", "b", "c"])
+    perch("cut", "plain.perchdb", "-k", 2, "-o", "x.csv")
+    assert perch("changes", "plain.perchdb", "-o", "-").stdout == "kind,before,after,points,id\n"
+    shown = perch("clusters", "plain.perchdb", "-k", 2, "--show", 0, "-o", "-").stdout
+    assert shown.splitlines()[0] == "id,confidence"

@@ -13,8 +13,11 @@ def step(collection, seed, number):
     """Do operation `number`: exactly one, which depends on nothing but the operations before."""
     random = np.random.default_rng((seed, number))
     keys = collection.keys
-    kind = random.choice(["add", "add", "add", "remove", "update", "revise", "pair", "refine"])
+    kinds = ["add", "add", "add", "remove", "update", "revise", "pair", "refine", "keep"]
+    kind = "keep" if number == 3 else random.choice(kinds)
     picked = [keys[i] for i in random.permutation(len(keys))[:3]]
+    if kind == "keep":
+        return collection.keep_clusters(distance=2 + random.random() * 4)
     if len(keys) < 10 or kind == "add":
         return add(collection, random, number, int(random.integers(1, 9)))
     if kind == "remove":
@@ -67,3 +70,13 @@ class Twin:
         assert list(self.collection.keys) == list(kept.keys)
         assert self.collection.texts == kept.texts
         assert self.collection.corrections == kept.corrections
+        self._compare_standing(self.collection.standing, kept.standing)
+
+    def _compare_standing(self, mine, theirs):
+        if mine is None:
+            assert theirs is None
+            return
+        assert mine.distance == theirs.distance
+        assert mine.labels.tolist() == theirs.labels.tolist()
+        assert mine.sizes() == theirs.sizes()
+        assert mine.events() == theirs.events()

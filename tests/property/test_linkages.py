@@ -54,17 +54,30 @@ def test_same_tree_from_small_batches(search, n_jobs, X):
     assert_same(tree, grown(LinkageTree("average"), X))
 
 
-@pytest.mark.parametrize("search", ["astar", "scan"])
 @pytest.mark.parametrize("linkage", LINKAGES)
 @given(X=grids(max_points=35), max_leaves=st.integers(1, 15))
 @few
-def test_collapsed(linkage, search, X, max_leaves):
-    tree = ClusterTree(X.shape[1], linkage=linkage, max_leaves=max_leaves, search=search)
+def test_collapsed(linkage, X, max_leaves):
+    tree = ClusterTree(X.shape[1], linkage=linkage, max_leaves=max_leaves, search="astar")
     reference = LinkageTree(linkage, max_leaves=max_leaves)
     for x in X:
         tree.insert(x[np.newaxis])
         reference.insert(x)
         assert_same(tree, reference)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@given(
+    X=grids(max_points=45), max_leaves=st.integers(1, 25), batch_rows=st.sampled_from([2, 7, 40])
+)
+@few
+def test_collapsed_in_batches(n_jobs, X, max_leaves, batch_rows):
+    """Several neighbours are found ahead, then compared with the leaves that have changed."""
+    rules = {"max_leaves": max_leaves, "search": "scan", "n_jobs": n_jobs}
+    tree = ClusterTree(X.shape[1], linkage="average", **rules)
+    with small_batches(batch_rows):
+        tree.insert(X)
+    assert_same(tree, grown(LinkageTree("average", max_leaves=max_leaves), X))
 
 
 @given(X=grids(max_points=40), width=st.integers(1, 4))

@@ -2,6 +2,8 @@
 
 import json
 import sqlite3
+import subprocess
+import sys
 import threading
 import warnings
 
@@ -37,6 +39,13 @@ def assert_same(one, other):
     assert one.texts == other.texts
     assert one.classes == other.classes
     assert one.corrections == other.corrections
+    if one.standing is None:
+        assert other.standing is None
+    else:
+        assert one.standing.labels.tolist() == other.standing.labels.tolist()
+        assert one.standing.sizes() == other.standing.sizes()
+        assert one.standing.events() == other.standing.events()
+        assert one.standing.last_event == other.standing.last_event
 
 
 def rows(n, seed=0, d=3):
@@ -69,6 +78,7 @@ STEPS = st.lists(
         st.tuples(st.just("revise"), st.integers(1, 3)),
         st.tuples(st.just("pair"), st.booleans()),
         st.tuples(st.just("refine"), st.integers(1, 2)),
+        st.tuples(st.just("keep"), st.integers(0, 2)),
         st.tuples(st.sampled_from(["reopen", "snapshot", "compact", "refresh"]), st.just(0)),
     ),
     max_size=14,
@@ -115,6 +125,9 @@ def test_a_folder_is_what_memory_is(tmp_path_factory, steps, seed, max_leaves):
         elif kind == "refine" and keys:
             for each in both:
                 each.refine(much)
+        elif kind == "keep":
+            for each in both:
+                each.keep_clusters(distance=much)
         elif kind == "reopen":
             kept.close()
             kept = Collection.open(path, write=True)
@@ -325,6 +338,7 @@ def bytes_of(path):
 
 def test_after_compaction_nothing_of_a_removed_record_is_in_any_file(path):
     people = Collection.open(path, write=True, **ASTAR)
+    people.keep_clusters(distance=2)  # whose events name records
     secret = np.random.default_rng(5).normal(size=(20, 16)).astype(np.float32)
     people.add(rows(400, d=16), keys=[f"k{i}" for i in range(400)], texts=["usual words"] * 400)
     people.add(
@@ -404,7 +418,7 @@ def test_damage_to_the_database_is_reported_and_never_served(path):
         expected = people.texts, list(people.keys), people.classes, arrays(people)
     random = np.random.default_rng(0)
     reported = []
-    for place in random.integers(0, len(whole), 80).tolist():
+    for place in random.integers(0, len(whole), 150).tolist():
         content = bytearray(whole)
         content[place] ^= 1 << int(random.integers(8))
         database.write_bytes(content)
@@ -524,3 +538,40 @@ def test_a_copy_is_in_memory(path):
     assert len(both) == 31
     people.close()
     json.dumps(twin.notes)
+
+
+def test_a_reader_of_a_folder_that_was_never_begun(path):
+    path.mkdir()
+    (path / DATABASE).write_bytes(b"")
+    with pytest.raises(FileNotFoundError, match="never begun"):
+        Collection.open(path)
+    # As SQLite leaves it, if the process is killed before the database has a log.
+    script = f"""
+import os, sqlite3
+made = sqlite3.connect({str(path / DATABASE)!r}, isolation_level=None)
+made.execute("PRAGMA cache_size = 1")
+made.execute("BEGIN")
+made.execute("CREATE TABLE t (x)")
+made.executemany("INSERT INTO t VALUES (?)", [("x" * 1000,)] * 100)
+os._exit(0)
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
+    assert (path / f"{DATABASE}-journal").stat().st_size
+    with pytest.raises(FileNotFoundError, match="never begun"):
+        Collection.open(path)
+    with Collection.open(path, write=True, **ASTAR) as people:
+        people.add([[1.0]])
+    with Collection.open(path) as people:
+        assert len(people) == 1
+
+
+def test_corrections_from_answers_are_kept(path):
+    with filled(path) as people:
+        pairs = [("k0", "k1"), ("k1", "k2"), ("k0", "k2"), ("k3", "k4")]
+        refused = people.correct_by(pairs, [True, True, False, None])
+        assert [tuple(correction) for correction in refused] == [("apart", "k0", "k2")]
+        said = people.corrections
+        assert len(said) == 2
+    with Collection.open(path) as again:
+        assert again.corrections == said
+        again.verify()

@@ -7,7 +7,7 @@ from gapped import GappedTree
 from perchtree import ClusterTree
 from perchtree._centres import node_centres
 from perchtree._kernels.schema import LEAF
-from perchtree.clusters.exemplars import find_exemplars
+from perchtree.clusters.exemplars import find_exemplar, find_exemplars
 
 pytestmark = pytest.mark.outer
 
@@ -92,3 +92,14 @@ def test_copies_in_several_clusters(mode):
         gaps = np.linalg.norm(own - own.mean(axis=0), axis=1)
         gap = np.linalg.norm(centres[exemplar] - own.mean(axis=0))
         assert gap == pytest.approx(gaps.min(), abs=1e-12)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_one_exemplar_is_that_of_all(mode):
+    tree, _ = grow(**mode)
+    labels = tree.cut(7)
+    with tree.reading() as arrays:
+        expected = find_exemplars(arrays, tree.table, labels)
+        for cluster in range(7):
+            ids = tree.ids[labels == cluster]
+            assert find_exemplar(arrays, ids) == expected[cluster]

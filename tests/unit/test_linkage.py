@@ -1,6 +1,5 @@
 """Trees with a linkage: settings, statistics, refinement and what can go wrong."""
 
-import contextlib
 import pickle
 from unittest import mock
 
@@ -13,7 +12,6 @@ from perchtree import ClusterTree
 from perchtree._kernels.schema import FIRST, SCATTER
 from perchtree.clusters.cuts import Cuts
 from perchtree.metrics import dendrogram_purity
-from perchtree.refining import Refinement
 
 N_ROWS = 80 if config.DISABLE_JIT else 400
 
@@ -155,9 +153,7 @@ def test_refine_of_next_to_nothing():
 
 def test_neighbours_of_leaves_leave_out_the_leaf_itself(digits):
     tree = made(digits[0], search="astar")
-    refinement = Refinement(
-        tree._tree, tree._upkeep, None, tree._search, 3, contextlib.nullcontext()
-    )
+    refinement = tree._refinement(3)
     neighbours = refinement._find(refinement.leaves)
     ids, _ = tree.nearest(digits[0], k=4)
     assert np.array_equal(tree._tree.nodes[neighbours, FIRST], ids[:, 1:])

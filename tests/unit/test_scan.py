@@ -198,17 +198,36 @@ def test_auto_chooses_by_counted_work():
 
 
 @pytest.mark.jit
-@pytest.mark.parametrize("search", ["astar", "scan", "auto"])
-def test_collapsed_trees_are_the_same_by_every_search(search, data):
+@pytest.mark.parametrize("linkage", ["box", "average"])
+def test_collapsed_trees_are_the_same_by_every_search(linkage, data):
     X, _ = data("hist50k")
     X = X[np.random.default_rng(0).permutation(len(X))[:3000]]
-    expected = ClusterTree(X.shape[1], linkage="box", max_leaves=400, search="astar")
+    rules = {"linkage": linkage, "max_leaves": 400}
+    expected = ClusterTree(X.shape[1], search="astar", **rules)
     expected.insert(X)
-    tree = ClusterTree(X.shape[1], linkage="box", max_leaves=400, search=search, n_jobs=2)
-    for part in np.array_split(X, 7):
-        tree.insert(part)
-    tree.check()
+    for search, n_jobs, n_parts in (("scan", 1, 1), ("scan", 2, 7), ("auto", 3, 2)):
+        tree = ClusterTree(X.shape[1], search=search, n_jobs=n_jobs, **rules)
+        for part in np.array_split(X, n_parts):
+            tree.insert(part)
+        tree.check()
+        assert np.array_equal(tree.children, expected.children)
+        assert tree.stats.scanned > 0.9 * len(X)
+        found, distances = tree.nearest(X[:100] + np.float32(0.01), k=9)
+        same, far = expected.nearest(X[:100] + np.float32(0.01), k=9)
+        assert np.array_equal(found, same)
+        assert np.array_equal(distances, far)
+
+
+@pytest.mark.jit
+def test_answers_are_looked_for_again_only_if_they_are_in_doubt():
+    """Rows are near the leaves that are being collapsed, so that some answers are lost."""
+    X = np.random.default_rng(0).integers(0, 40, (4000, 2)).astype(np.float32)
+    tree = ClusterTree(2, max_leaves=300, search="scan")
+    expected = ClusterTree(2, max_leaves=300, search="astar")
+    tree.insert(X)
+    expected.insert(X)
     assert np.array_equal(tree.children, expected.children)
+    assert len(X) - 500 < tree.stats.scanned < 1.5 * len(X)
 
 
 @pytest.mark.parametrize(("n_jobs", "threads"), [(None, 1), (1, 1), (3, 3)])

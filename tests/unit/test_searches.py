@@ -38,6 +38,7 @@ SEARCHES = [
     {"search": "scan"},
     {"search": "auto", "n_jobs": 2},
     {"search": "beam", "beam_width": 3},
+    {"search": "cells"},
     {"search": "astar", "max_leaves": 20},
     {"search": "scan", "max_leaves": 20, "n_jobs": 2},
     {"search": "beam", "beam_width": 3, "max_leaves": 20},
@@ -70,6 +71,12 @@ class Watched(Search):
 
     def nearest(self, tree, rows, k, done):
         return self._step(tree, lambda: self.search.nearest(tree, rows, k, done))
+
+    def added(self, tree, ids):
+        self._step(tree, lambda: self.search.added(tree, ids))
+
+    def removed(self, tree, ids):
+        self._step(tree, lambda: self.search.removed(tree, ids))
 
     def _step(self, tree, step):
         before = content(tree)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from perchtree import Collection, CorruptFileError, Perch
+from perchtree import ClusterTree, Collection, CorruptFileError, Perch
 from perchtree.encode import Chars, Words
 from perchtree.encode.interface import name_of
 from perchtree.files.container import Reader, Section, write
@@ -167,6 +167,11 @@ def test_a_damaged_encoder_is_refused(tmp_path):
 def test_the_estimator_says_how_to_cluster_texts(texts):
     for ask in (Perch().fit, Perch().partial_fit, Perch().fit([[1], [2]]).predict):
         with pytest.raises(ValueError, match=r"X holds texts, not vectors: Collection\(encoder="):
+            ask(texts)
+        with pytest.raises(ValueError, match=r"X has a column of texts, .*: Collection\(encoder="):
+            ask(np.array(texts, object)[:, np.newaxis])
+    for ask in (ClusterTree(1).insert, Collection().add):
+        with pytest.raises(ValueError, match=r"expected numbers, got .* Collection\(encoder="):
             ask(texts)
 
 

@@ -5,6 +5,7 @@ import math
 import os
 import pickle
 import signal
+import sys
 import threading
 from unittest import mock
 
@@ -306,7 +307,9 @@ class TestReading:
         assert repr(tree) == expected
 
     def test_stats_count_inserts_only(self):
-        tree, X = random_tree(30)
+        X = np.random.default_rng(0).normal(size=(30, 3))
+        tree = ClusterTree(3, linkage="box", search="astar")
+        tree.insert(X)
         before = tree.stats
         tree.nearest(X)
         assert tree.stats == before
@@ -462,3 +465,30 @@ def test_several_threads_may_use_one_tree():
     for number, batch in enumerate(batches):
         assert (np.diff(ids[number]) == 1).all()
         assert np.array_equal(tree.nearest(batch)[0][:, 0], ids[number])
+
+
+def test_without_a_bar_nothing_is_asked_of_tqdm(monkeypatch):
+    """Its silent bars start a thread, and take a lock that forked processes share: if one of them
+    is killed while it holds the lock, all others wait for ever."""
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    tree = ClusterTree(2, search="astar")
+    tree.insert([[0, 0], [0, 1], [5, 5], [6, 5]])
+    tree.refine()
+    tree.remove([1])
+    with pytest.raises(ImportError):
+        tree.insert([[9, 9]], verbose=True)
+
+
+def test_room_can_be_made_before_it_is_needed(X):
+    tree = ClusterTree(3, search="astar")
+    tree.insert(X[:9])
+    loaded = tree.copy()  # its arrays have no spare room
+    loaded.reserve(1)
+    rows = len(loaded._tree.points)
+    assert rows > 9
+    loaded.insert(X[9:12])
+    tree.insert(X[9:12])
+    assert len(loaded._tree.points) == rows
+    assert (loaded.children == tree.children).all()
+    loaded.check()

@@ -2,8 +2,10 @@
 
 import numpy as np
 
+from . import sampling
 from .astar import limited_astar
-from .distances import INFINITY, min_to_box
+from .copies import equals_point
+from .distances import INFINITY, ZERO, min_to_box
 from .found import clear, loosen, offer_leaf
 from .heap import pop, push, sort_key
 from .jit import kernel
@@ -12,6 +14,7 @@ from .schema import (
     BEAM_FOUND,
     DISTANCES,
     EXPANSIONS,
+    LEAF,
     LEFT,
     NEAR,
     NEXT_ID,
@@ -22,9 +25,12 @@ from .schema import (
     AStar,
     Beam,
     Floats,
+    Found,
     Tree,
 )
 from .walk import first_leaf, is_leaf, is_point, next_leaf
+
+is_sampled = kernel(sampling.is_sampled)
 
 
 @kernel
@@ -85,19 +91,34 @@ def beam(tree: Tree, work: Beam, x: Floats) -> None:
 
 
 @kernel
-def is_sampled(point_id: int) -> bool:
-    """Whether a point is in the sample: 90 of ids 100 to 999, 90 of 1,000 to 9,999, and so on."""
-    step = 1
-    while point_id >= 100 * step:
-        step *= 10
-    return point_id % step == 0
+def take_copy(tree: Tree, found: Found, point_id: int, x: Floats) -> bool:
+    """Take the leaf of an id as the answer, if it is still that of a point equal to x."""
+    if point_id == NONE or tree.ids[point_id, LEAF] == NONE:
+        return False
+    leaf = tree.ids[point_id, LEAF]
+    if not equals_point(tree, leaf, x):
+        return False
+    clear(found, INFINITY)
+    offer_leaf(tree, found, x, leaf, ZERO)
+    return True
 
 
 @kernel
 def beam_with_sample(tree: Tree, work: Beam, x: Floats) -> None:
-    """A beam search that, for a sample of inserts, looks at every leaf: was the nearest found?"""
-    beam(tree, work, x)
+    """A beam search that, for a sample of inserts, looks at every leaf: was the nearest found?
+
+    Where the leaf of an equal point is known already, there is nothing to search for.
+    """
+    row = work.cursor[0]
+    work.cursor[0] = row + 1
+    known = take_copy(tree, work.found, work.copies[row], x)
+    if not known:
+        beam(tree, work, x)
     if not is_sampled(tree.state[NEXT_ID]):
+        return
+    if known:
+        work.done[BEAM_CHECKED] += 1
+        work.done[BEAM_FOUND] += 1
         return
     nearest = INFINITY
     root = tree.state[ROOT]

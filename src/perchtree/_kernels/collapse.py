@@ -6,7 +6,8 @@ import numpy as np
 
 from .heap import pop, push, sort_key
 from .jit import kernel
-from .links import free_node, replace_child
+from .links import free_node, replace_child, touch_up
+from .moments import fit_heights_up, fit_leaf
 from .schema import (
     COLLAPSES,
     FIRST,
@@ -90,6 +91,11 @@ def collapse(tree: Tree, node: int) -> int:
     tree.nodes[stays, FIRST] = first
     tree.nodes[stays, LAST] = last
     tree.state[N_LEAVES] -= 1
+    above = tree.nodes[stays, PARENT]
+    touch_up(tree, above)
+    if tree.moments.shape[0] > 0:
+        fit_leaf(tree, stays)
+        fit_heights_up(tree, above)
     return stays
 
 

@@ -48,7 +48,13 @@ def offer_leaf(tree: Tree, found: Found, x: Floats, leaf: int, near: np.float32)
     if near > found.distances[rank, NEAR]:
         return
     far = near if is_point(leaf) else max_to_box(tree, x, leaf)
-    first = tree.nodes[leaf, FIRST]
+    offer_answer(found, near, far, tree.nodes[leaf, FIRST], leaf)
+
+
+@kernel
+def offer_answer(found: Found, near: np.float32, far: np.float32, first: int, leaf: int) -> None:
+    """Take a leaf whose distances and smallest id are known among the best, likewise."""
+    rank = found.leaves.shape[0] - 1
     if not belongs_before(found, rank, near, far, first):
         return
     while rank > 0 and belongs_before(found, rank - 1, near, far, first):

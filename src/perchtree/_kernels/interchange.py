@@ -7,8 +7,7 @@ et al., KDD 2019).
 
 from collections.abc import Callable
 
-from .links import graft, rotate
-from .moments import CLOSER, stored_linkage
+from .moments import CLOSER, fit_heights_up, stored_linkage
 from .nearby import find_nearby
 from .schema import (
     GRAFTS,
@@ -28,10 +27,16 @@ from .schema import (
 from .walk import is_leaf, lowest_common, sibling_of
 
 # Bound by `specialise`.
-linkage: Callable[[Tree, int, int], float]
+closer_child: Callable[[Tree, int, int, int, float], int]
+is_closer: Callable[[Tree, int, int, int, int, float], bool]
 linkage_of_union: Callable[[Tree, int, int, int], float]
 fit_moments: Callable[[Tree, int], None]
 fit_moments_up: Callable[[Tree, int, int], None]
+turn: Callable[[Tree, int], None]
+"""`links.rotate`, and what else a mode has to keep."""
+move: Callable[[Tree, int, int, int], None]
+"""`links.graft`, likewise."""
+meet_found: Callable[[Tree, Found, int], None]
 note_change: Callable[[Tree, Queue, int], None]
 # So are, to compiled versions of themselves, the functions below where one calls another.
 
@@ -54,11 +59,11 @@ def interchange_once(tree: Tree, upkeep: Upkeep, node: int) -> bool:
     left, right = tree.nodes[node, LEFT], tree.nodes[node, RIGHT]
     aunt = sibling_of(tree, node)
     enough = CLOSER * stored_linkage(tree, node)
-    to_left, to_right = linkage(tree, left, aunt), linkage(tree, right, aunt)
+    closer = closer_child(tree, left, right, aunt, enough)
     upkeep.done[LINKAGE_CHECKS] += 2
-    if min(to_left, to_right) >= enough:
+    if closer == NONE:
         return False
-    rotate(tree, left if to_left < CLOSER * to_right else right)
+    turn(tree, closer)
     fit_moments(tree, node)
     note_change(tree, upkeep.queue, node)
     upkeep.done[INTERCHANGES] += 1
@@ -68,7 +73,8 @@ def interchange_once(tree: Tree, upkeep: Upkeep, node: int) -> bool:
 def interchange_up(tree: Tree, upkeep: Upkeep, node: int, patience: int) -> None:
     """Interchange at `node` and its ancestors, whose moments are made to fit as it climbs.
 
-    It ends at the root, or after `patience` levels without an interchange.
+    It ends at the root, or after `patience` levels without an interchange: then only heights may
+    still have to change.
     """
     quiet = 0
     while node != NONE and quiet < patience:
@@ -77,6 +83,7 @@ def interchange_up(tree: Tree, upkeep: Upkeep, node: int, patience: int) -> None
             return
         quiet = 0 if interchange_once(tree, upkeep, node) else quiet + 1
         node = tree.nodes[node, PARENT]
+    fit_heights_up(tree, node)
 
 
 def join(tree: Tree, upkeep: Upkeep, a: int, b: int, top: int) -> tuple[int, int]:
@@ -96,10 +103,11 @@ def join(tree: Tree, upkeep: Upkeep, a: int, b: int, top: int) -> tuple[int, int
         if linkage_of_union(tree, a, b, sibling_of(tree, b)) < CLOSER * at_a:
             mover, stays = a, b
     left_behind = sibling_of(tree, mover)
-    graft(tree, mover, stays, top)
+    move(tree, mover, stays, top)
     place, parent = tree.nodes[left_behind, PARENT], tree.nodes[mover, PARENT]
     fit_moments_up(tree, place, top)
     fit_moments_up(tree, parent, top)
+    fit_heights_up(tree, tree.nodes[top, PARENT])
     note_change(tree, upkeep.queue, place)
     note_change(tree, upkeep.queue, parent)
     interchange_up(tree, upkeep, place, PATIENCE)
@@ -124,7 +132,7 @@ def graft_along(tree: Tree, upkeep: Upkeep, leaf: int, neighbour: int, most: int
             break
         own_a, own_b = stored_linkage(tree, above_a), stored_linkage(tree, above_b)
         upkeep.done[LINKAGE_CHECKS] += 1
-        if linkage(tree, a, b) < WORTH_A_GRAFT * min(own_a, own_b):
+        if is_closer(tree, leaf, a, b, top, WORTH_A_GRAFT * min(own_a, own_b)):
             a, b = join(tree, upkeep, a, b, top)
             top = lowest_common(tree, a, b)
             made += 1
@@ -137,6 +145,7 @@ def graft_along(tree: Tree, upkeep: Upkeep, leaf: int, neighbour: int, most: int
 
 def repair_linkage(tree: Tree, upkeep: Upkeep, found: Found, new_leaf: int) -> None:
     """Interchange on the whole path from a new leaf to the root."""
+    meet_found(tree, found, new_leaf)
     interchange_up(tree, upkeep, tree.nodes[new_leaf, PARENT], TO_THE_ROOT)
 
 
@@ -144,7 +153,7 @@ def repair_and_graft(tree: Tree, upkeep: Upkeep, found: Found, new_leaf: int) ->
     """Interchange up to the root, then look for grafts to the new leaf's nearest neighbours."""
     repair_linkage(tree, upkeep, found, new_leaf)
     made = 0
-    for rank in range(found.leaves.shape[0]):
+    for rank in range(min(found.leaves.shape[0], upkeep.nearby.leaves.shape[0])):
         neighbour = found.leaves[rank, NODE]
         if neighbour != NONE:
             made += graft_along(tree, upkeep, new_leaf, neighbour, MOST_GRAFTS - made)

@@ -6,7 +6,10 @@ from collections.abc import Callable
 import numpy as np
 
 from .jit import kernel
+from .links import fit_box
 from .moments import (
+    CLOSER,
+    fit_height,
     fit_mean,
     gap_to_union,
     scatter,
@@ -14,7 +17,7 @@ from .moments import (
     stored_linkage,
     ward_weight,
 )
-from .schema import LEFT, LINKAGE, NONE, PARENT, RIGHT, SCATTER, SIZE, Tree
+from .schema import LEFT, LINKAGE, NONE, PARENT, RIGHT, SCATTER, SIZE, SQUARE, Ints, Tree
 from .walk import row_of
 
 # Bound by `specialise`: (squared gap between means, size, other size, scatter, other scatter).
@@ -51,7 +54,7 @@ def linkage(tree: Tree, a: int, b: int) -> float:
 
 
 def fit_moments(tree: Tree, node: int) -> None:
-    """Make an internal node's mean, scatter and linkage follow from its children's."""
+    """Make an internal node's mean, scatter, linkage and height follow from its children's."""
     left, right = tree.nodes[node, LEFT], tree.nodes[node, RIGHT]
     gap = fit_mean(tree, node)
     size, other = tree.nodes[left, SIZE], tree.nodes[right, SIZE]
@@ -59,6 +62,8 @@ def fit_moments(tree: Tree, node: int) -> None:
     row = row_of(node)
     tree.moments[row, SCATTER] = own + others + ward_weight(size, other) * gap
     tree.moments[row, LINKAGE] = formula(gap, size, other, own, others)
+    tree.moments[row, SQUARE] = gap + own / size + others / other
+    fit_height(tree, node)
 
 
 def fit_moments_up(tree: Tree, node: int, top: int) -> None:
@@ -68,6 +73,34 @@ def fit_moments_up(tree: Tree, node: int, top: int) -> None:
         if node == top:
             return
         node = tree.nodes[node, PARENT]
+
+
+def fit_nodes(tree: Tree, nodes: Ints) -> None:
+    """Make counts, boxes and moments of internal nodes follow from their children's, which come
+    first."""
+    for place in range(nodes.shape[0]):
+        node = nodes[place]
+        left, right = tree.nodes[node, LEFT], tree.nodes[node, RIGHT]
+        tree.nodes[node, SIZE] = tree.nodes[left, SIZE] + tree.nodes[right, SIZE]
+        fit_box(tree, node)
+        fit_moments(tree, node)
+
+
+def closer_child(tree: Tree, left: int, right: int, other: int, enough: float) -> int:
+    """Which of two siblings is closer than `enough` to a third node, the closer one if both are;
+    NONE if none is."""
+    to_left, to_right = linkage(tree, left, other), linkage(tree, right, other)
+    if min(to_left, to_right) >= enough:
+        return NONE
+    return left if to_left < CLOSER * to_right else right
+
+
+def is_closer(tree: Tree, leaf: int, a: int, b: int, top: int, enough: float) -> bool:
+    """Whether two nodes, which meet at `top`, are closer than `enough` to each other.
+
+    `leaf` is the one for whose sake they are compared.
+    """
+    return bool(linkage(tree, a, b) < enough)
 
 
 def linkage_of_union(tree: Tree, a: int, b: int, other: int) -> float:

@@ -5,6 +5,7 @@ from .jit import kernel
 from .schema import (
     BOX_ROWS,
     CHANGES,
+    COUNTED,
     FIRST,
     FREE_BOX,
     FREE_POINT,
@@ -22,10 +23,25 @@ from .schema import (
     RIGHT,
     ROOT,
     SIZE,
+    TOUCHED,
     Floats,
     Tree,
 )
 from .walk import box_node, is_point, point_node, row_of, sibling_of
+
+
+@kernel
+def touch(tree: Tree, node: int) -> None:
+    """Note that something about an internal node changes now."""
+    tree.nodes[node, TOUCHED] = tree.state[CHANGES] & COUNTED
+
+
+@kernel
+def touch_up(tree: Tree, node: int) -> None:
+    """Touch an internal node and its ancestors."""
+    while node != NONE:
+        touch(tree, node)
+        node = tree.nodes[node, PARENT]
 
 
 @kernel
@@ -109,9 +125,11 @@ def join_leaf(tree: Tree, leaf: int) -> None:
     tree.ids[tree.nodes[leaf, LAST], NEXT] = point_id
     tree.ids[point_id, PREVIOUS] = tree.nodes[leaf, LAST]
     tree.nodes[leaf, LAST] = point_id
-    node = leaf
+    tree.nodes[leaf, SIZE] += 1
+    node = tree.nodes[leaf, PARENT]
     while node != NONE:
         tree.nodes[node, SIZE] += 1
+        touch(tree, node)
         node = tree.nodes[node, PARENT]
 
 
@@ -146,6 +164,7 @@ def fit_ancestors(tree: Tree, node: int, top: int) -> None:
         left, right = tree.nodes[node, LEFT], tree.nodes[node, RIGHT]
         tree.nodes[node, SIZE] = tree.nodes[left, SIZE] + tree.nodes[right, SIZE]
         fit_box(tree, node)
+        touch(tree, node)
         if node == top:
             return
         node = tree.nodes[node, PARENT]
@@ -174,6 +193,7 @@ def add_to_ancestors(tree: Tree, node: int, x: Floats) -> None:
     growing = True
     while node != NONE:
         tree.nodes[node, SIZE] += 1
+        touch(tree, node)
         if growing:
             growing = extend_box(tree.boxes[row_of(node)], x)
         node = tree.nodes[node, PARENT]
@@ -199,6 +219,7 @@ def take_from_ancestors(tree: Tree, node: int, leaf: int) -> None:
     shrinking = True
     while node != NONE:
         tree.nodes[node, SIZE] -= 1
+        touch(tree, node)
         if shrinking:
             shrinking = touches_box(tree, leaf, node)
         if shrinking:
@@ -238,7 +259,7 @@ def split(tree: Tree, leaf: int, x: Floats) -> int:
     tree.nodes[new_leaf, PARENT] = parent
     tree.nodes[parent, SIZE] = tree.nodes[leaf, SIZE] + 1
     tree.nodes[parent, FIRST] = NONE
-    tree.nodes[parent, LAST] = NONE
+    touch(tree, parent)
     fit_box(tree, parent)
     add_to_ancestors(tree, tree.nodes[parent, PARENT], x)
     return new_leaf
@@ -255,6 +276,8 @@ def rotate(tree: Tree, node: int) -> None:
     replace_child(tree, grandparent, aunt, sibling)
     tree.nodes[parent, SIZE] = tree.nodes[node, SIZE] + tree.nodes[aunt, SIZE]
     fit_box(tree, parent)
+    touch(tree, parent)
+    touch(tree, grandparent)
 
 
 @kernel
@@ -274,3 +297,4 @@ def graft(tree: Tree, node: int, other: int, top: int) -> None:
     tree.nodes[other, PARENT] = parent
     fit_ancestors(tree, grandparent, top)
     fit_ancestors(tree, parent, top)
+    touch_up(tree, tree.nodes[top, PARENT])

@@ -7,10 +7,13 @@ from typing import Any, NamedTuple
 from . import (
     collapse,
     distances,
+    edges,
     insert,
     interchange,
     linkages,
+    links,
     nearby,
+    neighbors,
     remove,
     rotate,
     rows,
@@ -28,6 +31,9 @@ Record = Callable[[Any, int, int], None]
 Grafts = Callable[[Tree, Upkeep, Ints, Ints], None]
 """Grafts leaves to their neighbours: `interchange.graft_rows` of a linkage."""
 
+Meetings = Callable[[Tree, Ints, Ints], None]
+"""Lets leaves list their neighbours: `edges.meet_rows`."""
+
 
 class Rules(NamedTuple):
     """What decides about rotations; see `ClusterTree`."""
@@ -38,8 +44,8 @@ class Rules(NamedTuple):
     balance: str | None
 
 
-LINKAGES = {"box": None, "ward": linkages.ward, "average": linkages.average}
-"""Name -> the formula; the paper's rotations go by boxes."""
+LINKAGES = {"ward": linkages.ward, "average": linkages.average}
+"""Name -> the formula. The paper's rotations go by boxes, "neighbors" also by edges."""
 
 MASKINGS = {
     "published": (rules.published_masked, rules.published_overlap, distances.published_max),
@@ -62,8 +68,14 @@ class Repairs(NamedTuple):
     after_removal: Any
     find_orphan: Any
     """The leaf that a removal is to look for grafts to."""
+    leave_lists: Any
+    """Before a leaf is removed."""
     graft_rows: Grafts | None
     """Passes of grafts over a tree that stands; only with a linkage."""
+    fit_nodes: Callable[[Tree, Ints], None] | None
+    """What is known of nodes, from what is known of their children; only with a linkage."""
+    meet_rows: Meetings | None = None
+    """Lists of nearest neighbours, and edges; only in a tree that has them."""
 
 
 @functools.cache
@@ -95,6 +107,7 @@ def remove_kernel(by: Rules, collapsing: bool) -> Callable[[Tree, Upkeep, Counts
             settle_copy=repairs.after_count,
             heal=repairs.after_removal,
             find_orphan=repairs.find_orphan,
+            leave_lists=repairs.leave_lists,
             note_change=_note_change(by, collapsing),
         )
     )
@@ -137,40 +150,52 @@ def _box_repairs(by: Rules, note_change: Any) -> Repairs:
         rotate.ignore_copy,
         kernel(specialise(rotate.heal_boxes, **both)),
         nearby.no_orphan,
+        edges.leave_nothing,
+        None,
         None,
     )
 
 
+WITHOUT_EDGES = (linkages.linkage, linkages.closer_child, linkages.is_closer,
+                 linkages.linkage_of_union, linkages.fit_moments)  # fmt: skip
+WITH_EDGES = {
+    "closer_child": neighbors.closer_child, "is_closer": neighbors.is_closer,
+    "linkage_of_union": neighbors.linkage_of_union, "fit_moments": neighbors.fit_moments,
+    "turn": edges.turn_edges, "move": edges.move_edges, "meet_found": edges.meet_found,
+}  # fmt: skip
+SHARED = (
+    linkages.fit_moments_up, linkages.fit_nodes, interchange.interchange_once,
+    interchange.interchange_up, interchange.join, interchange.graft_along,
+    interchange.repair_linkage, interchange.repair_and_graft, interchange.heal_linkage,
+    interchange.heal_and_graft, interchange.settle_copy, interchange.graft_rows,
+)  # fmt: skip
+CALLED_FROM_PYTHON = (linkages.fit_nodes, interchange.graft_rows)
+
+
 def _linkage_repairs(by: Rules, note_change: Any) -> Repairs:
     """Interchanges, and grafts."""
-    parts: dict[str, Any] = {"formula": LINKAGES[by.linkage], "note_change": note_change}
+    by_edges = by.linkage == "neighbors"
+    parts: dict[str, Any] = {"note_change": note_change}
+    if by_edges:
+        parts |= WITH_EDGES
+    else:
+        parts |= {"formula": LINKAGES[by.linkage], "turn": links.rotate, "move": links.graft,
+                  "meet_found": edges.meet_nobody}  # fmt: skip
     # Each is bound to those before it that it names.
-    for function in (
-        linkages.linkage,
-        linkages.linkage_of_union,
-        linkages.fit_moments,
-        linkages.fit_moments_up,
-        interchange.interchange_once,
-        interchange.interchange_up,
-        interchange.join,
-        interchange.graft_along,
-        interchange.repair_linkage,
-        interchange.repair_and_graft,
-        interchange.heal_linkage,
-        interchange.heal_and_graft,
-        interchange.settle_copy,
-        interchange.graft_rows,
-    ):
+    for function in SHARED if by_edges else WITHOUT_EDGES + SHARED:
         named: Any = function
         used = {name: parts[name] for name in named.__code__.co_names if name in parts}
-        make = entry_point if function is interchange.graft_rows else kernel
-        parts[function.__name__] = make(specialise(named, **used))
+        make = entry_point if function in CALLED_FROM_PYTHON else kernel
+        parts[named.__name__] = make(specialise(named, **used))
     return Repairs(
         parts["repair_and_graft" if by.grafts else "repair_linkage"],
         parts["settle_copy"],
         parts["heal_and_graft" if by.grafts else "heal_linkage"],
         nearby.find_orphan if by.grafts else nearby.no_orphan,
+        edges.leave_lists if by_edges else edges.leave_nothing,
         parts["graft_rows"],
+        parts["fit_nodes"],
+        edges.meet_rows if by_edges else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""What is known of the points below a node beside their box: count, mean and scatter.
+"""What is known of the points below a node beside their box: count, mean, scatter and height.
 
 Those of an internal node follow from its children's in O(d). They are merged, never subtracted, in
 float64: nothing cancels, however far from zero the data is.
@@ -7,7 +7,18 @@ float64: nothing cancels, however far from zero the data is.
 import numpy as np
 
 from .jit import kernel
-from .schema import LEFT, LINKAGE, RIGHT, SCATTER, SIZE, Tree
+from .schema import (
+    HEIGHT,
+    LEFT,
+    LINKAGE,
+    NONE,
+    PARENT,
+    RIGHT,
+    SCATTER,
+    SIZE,
+    SQUARE,
+    Tree,
+)
 from .walk import is_point, row_of
 
 CLOSER = 1 - 1e-5
@@ -31,6 +42,42 @@ def scatter(tree: Tree, node: int) -> float:
 def stored_linkage(tree: Tree, node: int) -> float:
     """The linkage between an internal node's children."""
     return tree.moments[row_of(node), LINKAGE]
+
+
+@kernel
+def squared_height(tree: Tree, node: int) -> float:
+    """The largest mean square at a node or below it, in a tree with a linkage; a point has none."""
+    return 0.0 if is_point(node) else tree.moments[row_of(node), HEIGHT]
+
+
+@kernel
+def fit_height(tree: Tree, node: int) -> bool:
+    """Make an internal node's height follow from its children's; whether it has changed."""
+    below = squared_height(tree, tree.nodes[node, LEFT])
+    below = max(below, squared_height(tree, tree.nodes[node, RIGHT]))
+    row = row_of(node)
+    before = tree.moments[row, HEIGHT]
+    tree.moments[row, HEIGHT] = max(tree.moments[row, SQUARE], below)
+    return bool(tree.moments[row, HEIGHT] != before)
+
+
+@kernel
+def fit_heights_up(tree: Tree, node: int) -> None:
+    """Make heights fit from `node` towards the root, as far as they change.
+
+    For changes of the tree's shape that leave all other moments further up as they are.
+    """
+    while node != NONE and fit_height(tree, node):
+        node = tree.nodes[node, PARENT]
+
+
+@kernel
+def fit_leaf(tree: Tree, leaf: int) -> None:
+    """The height of a collapsed leaf: any two points are as far apart as they are on average."""
+    row = row_of(leaf)
+    square = 2 * tree.moments[row, SCATTER] / max(1, tree.nodes[leaf, SIZE] - 1)
+    tree.moments[row, SQUARE] = square
+    tree.moments[row, HEIGHT] = square
 
 
 @kernel

@@ -21,6 +21,11 @@ def point_node(row: Any) -> Any:
     return 2 * row
 
 
+def point_nodes(n_rows: int) -> slice:
+    """The nodes that stand for the first rows of `points`."""
+    return slice(0, 2 * n_rows, 2)
+
+
 def box_node(row: Any) -> Any:
     """The node that has a row of `boxes`."""
     return 2 * row + 1

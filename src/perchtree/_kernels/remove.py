@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 from .jit import kernel
-from .links import splice
+from .links import splice, touch
+from .moments import fit_leaf
 from .schema import (
     CHANGES,
     FIRST,
@@ -28,6 +29,7 @@ from .walk import is_point, row_of
 settle_copy: Callable[[Tree, Upkeep, int], None]
 heal: Callable[[Tree, Upkeep, int, int], None]
 find_orphan: Callable[[Tree, int], int]
+leave_lists: Callable[[Tree, int], None]
 note_change: Callable[[Tree, Queue, int], None]
 
 
@@ -51,6 +53,7 @@ def remove_ids(tree: Tree, upkeep: Upkeep, ids: Counts, is_sorted: Bools) -> Non
             if was_first:  # by which collapsing breaks ties
                 note_change(tree, upkeep.queue, tree.nodes[leaf, PARENT])
             continue
+        leave_lists(tree, leaf)
         orphan = NONE if tree.nodes[leaf, PARENT] == NONE else find_orphan(tree, leaf)
         moved_up = splice(tree, leaf)
         if moved_up != NONE:
@@ -89,9 +92,13 @@ def thin_leaf(tree: Tree, leaf: int) -> None:
     if not is_point(leaf) and tree.moments.shape[0] > 0:
         size = tree.nodes[leaf, SIZE]
         tree.moments[row_of(leaf), SCATTER] *= (size - 2) / (size - 1)
-    node = leaf
+    tree.nodes[leaf, SIZE] -= 1
+    if not is_point(leaf) and tree.moments.shape[0] > 0:
+        fit_leaf(tree, leaf)
+    node = tree.nodes[leaf, PARENT]
     while node != NONE:
         tree.nodes[node, SIZE] -= 1
+        touch(tree, node)
         node = tree.nodes[node, PARENT]
 
 

@@ -24,7 +24,11 @@ RIGHT = 2
 SIZE = 3
 FIRST = 4
 LAST = 5
+TOUCHED = LAST
 NODE_COLUMNS = 6
+
+COUNTED = 2**31 - 1
+"""TOUCHED has as many bits of the counter of changes."""
 
 # Columns of `Tree.ids`.
 LEAF = 0
@@ -43,17 +47,26 @@ MAX_LEAVES, POINT_ROWS, BOX_ROWS, FREE_POINT, FREE_BOX = range(5, 10)
 WORK = (
     "distances", "expansions", "masking_checks", "masking_rotations", "balance_checks",
     "balance_rotations", "collapses", "beam_checked", "beam_found", "products", "scanned",
-    "linkages", "interchanges", "grafts",
+    "linkages", "interchanges", "grafts", "cells_checked", "cells_found", "renewals",
 )  # fmt: skip
 """Counters of work: what was done so far. They belong to whoever counts, not to the tree."""
 DISTANCES, EXPANSIONS, MASKING_CHECKS, MASKING_ROTATIONS, BALANCE_CHECKS = range(5)
 BALANCE_ROTATIONS, COLLAPSES, BEAM_CHECKED, BEAM_FOUND, PRODUCTS, SCANNED = range(5, 11)
-LINKAGE_CHECKS, INTERCHANGES, GRAFTS = range(11, 14)
+LINKAGE_CHECKS, INTERCHANGES, GRAFTS, CELLS_CHECKED, CELLS_FOUND, RENEWALS = range(11, 17)
 
 # Columns of `Tree.moments`.
 SCATTER = 0
 LINKAGE = 1
-MOMENTS = 2
+SQUARE = 2
+HEIGHT = 3
+MOMENTS = 4
+EDGES = 4
+
+# Columns of an entry of `Tree.lists`.
+NEIGHBOUR = 0
+LENGTH = 1
+WEIGHT = 2
+ENTRY = 3
 
 # Columns of `Found.distances` and `Found.leaves`.
 NEAR = 0
@@ -74,7 +87,11 @@ class Tree(NamedTuple):
     - PARENT: the node above; NONE at the root.
     - LEFT, RIGHT: the children; NONE at a leaf. Their order breaks ties in a beam search.
     - SIZE: number of points below (copies count).
-    - FIRST, LAST: the ends of a leaf's list of ids, FIRST the smallest; NONE otherwise.
+    - FIRST, LAST: the ends of a leaf's list of ids, FIRST the smallest. An internal node has NONE
+      as FIRST, and in the place of LAST
+    - TOUCHED: the counter of changes (its lower 31 bits) when its children, its height or the
+      points below it last changed. A node that was touched later than some count has a parent
+      that was, so what has changed since is found from the root. NONE in old files.
 
     A freed node has SIZE 0, no children, and as PARENT the next free one of its kind.
 
@@ -86,10 +103,14 @@ class Tree(NamedTuple):
     `means`: float64 (rows, d), the means of those points, in a tree with a linkage; otherwise
     without rows. (In float32 they would be too coarse for data far from zero.)
 
-    `moments`: float64 (rows, 2), likewise:
+    `moments`: float64 (rows, 4), likewise:
 
     - SCATTER: the sum of squared distances of the points below from their mean;
-    - LINKAGE: between the two children.
+    - LINKAGE: between the two children;
+    - SQUARE: the mean squared distance between the points of one child and those of the other; in a
+      collapsed leaf, whose points cannot be told apart, that between any two of them;
+    - HEIGHT: the largest SQUARE of the node and all nodes below it;
+    - EDGES, one more column in a tree with edges: the weight of those between the two children.
 
     `ids`: int32 (ids, 3), one row per id ever given, with the columns
 
@@ -106,6 +127,13 @@ class Tree(NamedTuple):
     - MAX_LEAVES: the bound of collapsed mode; NONE without it.
     - POINT_ROWS, BOX_ROWS: rows ever used; FREE_POINT, FREE_BOX: first free node of each kind.
 
+    `lists`: int32 (rows, k, 3), in a tree with edges the neighbours of each leaf, the nearest
+    first; otherwise without rows. Columns of an entry, all 0 where there are fewer:
+
+    - NEIGHBOUR: the leaf, plus one;
+    - LENGTH, WEIGHT: float32 numbers as bits: the squared distance; the weight of the edge, 0 if
+      that leaf does not list this one.
+
     (Few arrays, because Numba passes each as seven or more arguments: with one array per column
     the same code ran at half the speed and took twice as long to compile.)
     """
@@ -117,6 +145,7 @@ class Tree(NamedTuple):
     moments: Doubles
     ids: Ints
     state: Counts
+    lists: Ints = np.zeros((0, 0, ENTRY), np.int32)
 
 
 class Found(NamedTuple):
@@ -146,11 +175,15 @@ class Beam(NamedTuple):
     """Working memory of a beam search: heaps of this level and the next, result and counters.
 
     - `keys`: int64 (2, 2 width), d- and, where that is equal, the order in which nodes were met;
-    - `nodes`: int32 (2, 2 width).
+    - `nodes`: int32 (2, 2 width);
+    - `copies`: int32 (rows,), for each row of a batch the id of a point that equals it, or NONE;
+    - `cursor`: int64 (1,), the row that comes next.
     """
 
     keys: Counts
     nodes: Ints
+    copies: Ints
+    cursor: Counts
     found: Found
     done: Counts
 
@@ -173,7 +206,8 @@ class Prepared(NamedTuple):
 class Revised(NamedTuple):
     """Leaves that were found before a batch is inserted, in a tree whose leaves change.
 
-    - `distances`, `leaves`: (rows, 2), each row's answer in the tree as it stood, as in `Found`;
+    - `distances`, `leaves`: (rows, more than k, 2), each row's answers in the tree as it stood, as
+      in `Found`;
     - `cursor`: int64 (2,), the row that comes next, and how many leaves have changed;
     - `changed`: int32 (2 rows,), those leaves;
     - `has_changed`: bool (nodes,), the same as marks;

@@ -13,7 +13,9 @@ from .demo import demo
 from .growing import add, fit, refine
 from .looking import changes, clusters
 from .running import describe, inert_usage_errors, say
+from .serving import serve
 from .showing import check, export, plot
+from .standing import keep
 from .vectors import encode
 
 
@@ -67,6 +69,7 @@ for command in (
     ask,
     cut,
     clusters,
+    keep,
     changes,
     predict,
     score,
@@ -74,6 +77,7 @@ for command in (
     plot,
     export,
     check,
+    serve,
     demo,
 ):
     main.add_command(command)

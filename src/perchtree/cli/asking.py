@@ -3,12 +3,12 @@
 import json
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ..inert import inert_line, short_list
-from .choosing import ANSWERS, CHOICE, choose
+from .choosing import ANSWERS, CHOICE, Chosen, choose, taken_from
 from .options import (
     CRITERION,
     FORCE,
@@ -21,9 +21,6 @@ from .options import (
     check_table,
 )
 from .running import Command, count, say
-
-if TYPE_CHECKING:
-    pass
 
 _ROWS_AT_ONCE = 100_000
 
@@ -63,15 +60,11 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def cut(
     tree: str,
     n_clusters: tuple[int, ...],
-    distance: float | None,
-    similarity: float | None,
-    min_size: int | None,
-    answers: str | None,
-    criterion: str | None,
     output: str,
     remember: bool,
     force: bool,
     quiet: bool,
+    **choice: Any,
 ) -> None:
     """Write the cluster of every point of TREE: a table of ids, clusters and confidences.
 
@@ -91,15 +84,10 @@ def cut(
       perch cut people.perch --distance 0.3 -o -
       perch cut people.perch --answers answers.csv -o clusters.csv
     """
-    from ..outputs import open_table
     from . import remembering
     from .opening import open_collection
 
     check_table(output, force, [tree])
-    choice: dict[str, Any] = {
-        "distance": distance, "similarity": similarity, "min_size": min_size,
-        "criterion": criterion, "answers": answers,
-    }  # fmt: skip
     if remember:
         opened = remembering.open_to_remember(tree)
     else:
@@ -114,28 +102,43 @@ def cut(
             remark = remembering.remember(opened, tree, trackers)
             if remark:
                 say(remark)
-        clusters: dict[str, Any] = {}
-        for name, own in zip(chosen.columns, labels, strict=True):
-            clusters[name] = own
-            clusters[name.replace("cluster", "confidence")] = collection.tree.confidence(own).round(
-                3
-            )
-        known = {"id": collection.keys, "class": collection.classes, "text": collection.texts}
-        table = {name: column for name, column in known.items() if column is not None} | clusters
-    with open_table(output) as write:
-        for start in range(0, len(collection), _ROWS_AT_ONCE):
-            stop = start + _ROWS_AT_ONCE
-            write({name: column[start:stop] for name, column in table.items()})
+        table = _as_table(collection, dict(zip(chosen.columns, labels, strict=True)))
+    _write(table, output)
     if not quiet:
-        before, after = (
-            ", ".join(f"{getattr(clustering, name):,}" for clustering in chosen.columns.values())
-            for name in ("n_before", "n_after")
-        )
-        changed = f" (without corrections {before})" if before != after else ""
-        noun = "cluster" if after == "1" else "clusters"
-        say(f"{count(len(collection), 'point')} in {after} {noun}{changed}; written to {output}")
+        n_points = count(len(collection), "point")
+        say(f"{n_points} in {_describe(chosen)}; written to {output}")
         if chosen.remark:
             say(chosen.remark)
+
+
+def _as_table(collection: Any, clusterings: dict[str, Any]) -> dict[str, Any]:
+    """What is known of each point, its clusters, and how firmly it sits in each."""
+    known = {"id": collection.keys, "class": collection.classes, "text": collection.texts}
+    table = {name: column for name, column in known.items() if column is not None}
+    for name, labels in clusterings.items():
+        table[name] = labels
+        confidence = collection.tree.confidence(labels).round(3)
+        table[name.replace("cluster", "confidence")] = confidence
+    return table
+
+
+def _write(table: dict[str, Any], output: str) -> None:
+    from ..outputs import open_table
+
+    with open_table(output) as write:
+        for start in range(0, len(table["id"]), _ROWS_AT_ONCE):
+            stop = start + _ROWS_AT_ONCE
+            write({name: column[start:stop] for name, column in table.items()})
+
+
+def _describe(chosen: Chosen) -> str:
+    """How many clusters there are, and how many there would be without corrections."""
+    before, after = (
+        ", ".join(f"{getattr(clustering, name):,}" for clustering in chosen.columns.values())
+        for name in ("n_before", "n_after")
+    )
+    changed = f" (without corrections {before})" if before != after else ""
+    return f"{after} {'cluster' if after == '1' else 'clusters'}{changed}"
 
 
 @click.command(cls=Command)
@@ -166,11 +169,6 @@ def predict(
     tree: str,
     input: str,
     n_clusters: int | None,
-    distance: float | None,
-    similarity: float | None,
-    min_size: int | None,
-    answers: str | None,
-    criterion: str | None,
     max_distance: float | None,
     output: str,
     n_jobs: int | None,
@@ -183,7 +181,7 @@ def predict(
     Clusters are those of `perch cut` with the same options. The table has
     each row's id (--id, or its number), its cluster, its nearest point and how far that is.
     """
-    reading = Reading.taken_from(options)
+    reading, choice = Reading.taken_from(options), taken_from(options)
 
     from ..inputs.batches import InputError
     from ..outputs import open_table
@@ -195,10 +193,6 @@ def predict(
     collection = open_collection(tree, n_jobs)
     source = open_for(collection, reading, input)
     wanted = () if n_clusters is None else (n_clusters,)
-    choice: dict[str, Any] = {
-        "distance": distance, "similarity": similarity, "min_size": min_size,
-        "criterion": criterion, "answers": answers,
-    }  # fmt: skip
     chosen = choose(collection, wanted, **choice)
     (numbered,) = match(collection, chosen, option_names(wanted, **choice)).values()
     n_rows, n_bad = 0, 0
@@ -246,7 +240,7 @@ def _predicted(
         vectors = batch.X
         if collection.encoder is not None:
             vectors = collection.encode(batch.companions["texts"])
-        nearest, distances = collection.tree.nearest(vectors)
+        nearest, distances = collection.tree.nearest(vectors, exact=False)
         places, far = np.searchsorted(ids, nearest[:, 0]), distances[:, 0]
         found = clusters[places]
         if max_distance is not None:

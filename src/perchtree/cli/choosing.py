@@ -43,6 +43,12 @@ ANSWERS = click.option(
 )
 
 
+def taken_from(options: dict[str, Any]) -> dict[str, Any]:
+    """Those of a command's options that `choose` takes."""
+    names = ("distance", "similarity", "min_size", "criterion", "answers")
+    return {name: options[name] for name in names}
+
+
 class Chosen(NamedTuple):
     """Clusterings by the names of their columns, and what to say of how they were chosen."""
 
@@ -70,7 +76,7 @@ def choose(
     if answers is not None:
         return _calibrated(collection, answers)
     if similarity is not None:
-        distance = _as_distance(tree, similarity)
+        distance = as_distance(tree, similarity)
     if distance is not None:
         return Chosen({"cluster": corrected(tree.cut(distance=distance))})
     if min_size is not None:
@@ -101,7 +107,7 @@ def _calibrated(collection: "Collection", name: str) -> Chosen:
     )
 
 
-def _as_distance(tree: Any, similarity: float) -> float:
+def as_distance(tree: Any, similarity: float) -> float:
     """The root mean squared distance of unit vectors with this mean cosine."""
     if not (tree.settings.is_cosine and tree.settings.has_linkage):
         raise click.UsageError(

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from ..collection import Collection
     from ..collection.intake import Taken
 
+MANY = 200_000
+"""Points from which on a search in cells is recommended."""
+
 
 @click.command(cls=Command)
 @INPUT
@@ -257,6 +260,17 @@ def _grow(
         if collection.is_kept:
             saved += f", durable up to row {taken.n_rows}"
         say(f"{watch}; {saved}")
+        _recommend_cells(collection)
+
+
+def _recommend_cells(collection: "Collection") -> None:
+    """Say that there is a faster search, where all points were compared with each other."""
+    is_slow = collection.settings.search == "auto" and collection.tree.stats.scanned > 0
+    if is_slow and len(collection) >= MANY:
+        say(
+            "with so many points, `perch fit --search cells` takes a fraction of the time, and "
+            "finds 98 % of the nearest neighbours (docs/cells.md)"
+        )
 
 
 def _compile_ahead(collection: "Collection", quiet: bool) -> None:

@@ -35,6 +35,12 @@ ROWS = click.option(
     metavar="N",
     help="Rows to print.",
 )
+SINCE = click.option(
+    "--since",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Instead: what became of the clusters that `perch keep` keeps, after event N.",
+)
 
 
 @click.command(cls=Command)
@@ -129,6 +135,7 @@ def _members(collection: "Collection", labels: Any, cluster: int) -> dict[str, A
 @K
 @CHOICE
 @CRITERION
+@SINCE
 @ROWS
 @OUTPUT
 @FORCE
@@ -137,6 +144,7 @@ def changes(
     tree: str,
     n_clusters: int | None,
     criterion: str | None,
+    since: int | None,
     rows: int,
     output: str | None,
     force: bool,
@@ -148,18 +156,33 @@ def changes(
     Clusters are born, merged, split, and end; and points move from one to another. Without
     options of `perch cut`, it is the clustering that was written last.
 
+    With --since, it is what became of the clusters that are kept up to date (`perch keep`): every
+    event has a number, and those after N are listed, with the points that came or moved.
+
     \b
     Examples:
       perch cut people.perch -k 1000 -o today.csv
       perch changes people.perch
+      perch changes people.perchdb --since 1041
       perch changes people.perch -k 1000 -o changes.csv
     """
     from .opening import open_collection
     from .remembering import option_names
+    from .standing import changes_since
 
     check_table(output, force, [tree])
-    collection = open_collection(tree)
     wanted = () if n_clusters is None else (n_clusters,)
+    if since is not None:
+        if wanted or criterion or any(value is not None for value in choice.values()):
+            raise click.UsageError("--since goes with no option of `perch cut`")
+        collection = open_collection(tree, may_be_empty=True)
+        table, told = changes_since(collection, tree, since)
+        _put(table, rows, output)
+        if not quiet:
+            n_rows = len(table["kind"])
+            say(told + (f"; written to {output}" if output else _rest(n_rows, rows)))
+        return
+    collection = open_collection(tree)
     (options,) = option_names(wanted, criterion=criterion, **choice)
     known = list(collection.clusterings)
     if not options and known:

@@ -69,6 +69,8 @@ def setting_option(name: str, rule: Rule) -> Callable[[F], F]:
     usual = getattr(USUAL, name)
     default = f" [default: {usual}]" if usual is not None else ""
     kind: Any = click.IntRange(rule.least)
+    if rule.is_share:
+        kind = click.FloatRange(0, 1, min_open=True)
     if rule.choices:
         kind = click.Choice([choice or "none" for choice in rule.choices])
     flag = "--" + name.replace("_", "-")

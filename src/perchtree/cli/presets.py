@@ -41,13 +41,18 @@ def parameters(mode: str, given: dict[str, Any]) -> dict[str, Any]:
         raise click.UsageError("--graft needs a linkage: leave out --mode, or --graft")
     if "beam_width" in given and chosen.get("search") != "beam":
         raise click.UsageError("--beam-width needs --search beam, or --mode b or bc")
+    if "recall" in given and chosen.get("search") != "cells":
+        raise click.UsageError("--recall needs --search cells")
     return chosen
 
 
 def mode_name(settings: Settings) -> str:
     """What a mode is called."""
     collapsed, beam = settings.collapses, settings.search == "beam"
+    if settings.linkage == "box" and settings.search == "cells":
+        return "PERCH, search in cells"
     if settings.linkage == "box":
         return "PERCH" + ("-" if beam or collapsed else "") + "B" * beam + "C" * collapsed
     name = "grafted" if settings.graft else "linkage"
+    name += ", search in cells" * (settings.search == "cells")
     return name + ", beam search" * beam + ", collapsed" * collapsed

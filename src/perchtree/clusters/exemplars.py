@@ -10,6 +10,14 @@ from .._kernels.schema import LEAF, Tree
 from ..table import NodeTable
 
 
+def find_exemplar(tree: Tree, ids: NDArray[np.int64]) -> int:
+    """The id of the point that stands for some points, as `find_exemplars` would choose it."""
+    leaves, first, counts = np.unique(tree.ids[ids, LEAF], return_index=True, return_counts=True)
+    centres = node_centres(tree, leaves)
+    mean = np.average(centres, axis=0, weights=counts)
+    return int(ids[first[((centres - mean) ** 2).sum(axis=1).argmin()]])
+
+
 def find_exemplars(tree: Tree, table: NodeTable, clusters: NDArray[np.int64]) -> NDArray[np.int64]:
     """The id of one point for each of the clusters 0, 1, 2, ... of all points.
 

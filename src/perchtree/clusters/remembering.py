@@ -6,7 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from .tracking import Labels, Tracker
+from .overlaps import Labels
+from .tracking import Tracker
 
 MOST = 16
 """Clusterings that are remembered; the one that was not written for longest goes first."""

@@ -1,28 +1,11 @@
 """Cluster ids that stay: each clustering is matched, by overlap, with the one read before."""
 
 import json
-from collections import defaultdict
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-Labels = NDArray[np.int64]
-
-
-class Event(NamedTuple):
-    """What has become of clusters between two readings."""
-
-    kind: str
-    """"birth", "merge", "split" or "end"."""
-    before: tuple[int, ...]
-    """Ids of the clusters it concerns, as they were."""
-    after: tuple[int, ...]
-    """Ids of the clusters that are there now."""
-    points: int
-    """Points in the clusters `after`; for an end, those it had."""
-    tree_size: int
-    """Points in the tree when the clustering was read."""
+from .overlaps import Event, Labels, Overlaps, explained
 
 
 class Moves(NamedTuple):
@@ -63,13 +46,13 @@ class Tracker:
         """Ids for a clustering (0, 1, 2, ...) of points, matched with the one before."""
         if self.labels is None or self.points is None:
             return self.restart(points, clusters, len(points))
-        overlaps = _Overlaps(self.points, self.labels, self.sizes, points, clusters)
-        ids = overlaps.inherited_ids(self.next_id)
+        matched = _Matched(self.points, self.labels, self.sizes, points, clusters)
+        ids = matched.overlaps.inherited_ids(self.next_id)
         self.next_id = max(self.next_id, int(ids.max(initial=-1)) + 1)
-        events = overlaps.events(ids)
+        events = matched.overlaps.events(ids, len(points))
         self.events += events
-        self.moves = overlaps.moves(ids, events)
-        self.stayed = overlaps.stayed(ids)
+        self.moves = matched.moves(ids, events)
+        self.stayed = matched.stayed(ids)
         return self._read(points, ids[clusters])
 
     def _read(self, points: Labels, labels: Labels) -> Labels:
@@ -149,8 +132,8 @@ class Tracker:
         return tracker
 
 
-class _Overlaps:
-    """How many points each old cluster shares with each new one."""
+class _Matched:
+    """Two clusterings, point by point."""
 
     def __init__(
         self,
@@ -164,67 +147,18 @@ class _Overlaps:
             old_points, new_points, assume_unique=True, return_indices=True
         )
         self.old, self.new = old[in_old], new[in_new]
-        self.old_ids = np.array(sorted(old_sizes), np.int64)
-        self.all_old_sizes = np.array([old_sizes[i] for i in self.old_ids.tolist()], np.int64)
-        of_old, of_new = np.searchsorted(self.old_ids, self.old), self.new
-        # Points that were removed since say nothing about where a cluster went.
-        self.old_sizes = np.bincount(of_old, minlength=len(self.old_ids))
-        self.new_sizes = np.bincount(new)
-        self.earlier = np.bincount(of_new, minlength=len(self.new_sizes))
-        pairs, self.shared = np.unique(of_old * len(self.new_sizes) + of_new, return_counts=True)
-        self.of_old, self.of_new = np.divmod(pairs, len(self.new_sizes))
-
-    def inherited_ids(self, next_id: int) -> Labels:
-        """The id of each new cluster: the largest overlaps first, each id given once.
-
-        What inherits none gets the next ids that were never used.
-        """
-        ids = np.full(len(self.new_sizes), -1, np.int64)
-        taken = np.zeros(len(self.old_ids), bool)
-        for place in np.lexsort((self.of_new, self.of_old, -self.shared)).tolist():
-            old, new = self.of_old[place], self.of_new[place]
-            if ids[new] < 0 and not taken[old]:
-                ids[new] = self.old_ids[old]
-                taken[old] = True
-        fresh = np.flatnonzero(ids < 0)
-        ids[fresh] = next_id + np.arange(len(fresh))
-        return ids
-
-    def events(self, ids: Labels) -> list[Event]:
-        """Births, merges, splits and ends. A few points that change sides are no event.
-
-        A cluster is merged into the one that has more than half of its points; it is split
-        into those that have more than half of their earlier points from it.
-        """
-        size = int(self.new_sizes.sum())
-        into, out_of = defaultdict(list), defaultdict(list)
-        most_of_old = 2 * self.shared > self.old_sizes[self.of_old]
-        most_of_new = 2 * self.shared > self.earlier[self.of_new]
-        for place in np.flatnonzero(most_of_old).tolist():
-            into[int(self.of_new[place])].append(int(self.of_old[place]))
-        for place in np.flatnonzero(most_of_new).tolist():
-            out_of[int(self.of_old[place])].append(int(self.of_new[place]))
-
-        def event(kind: str, before: list[int], after: list[int]) -> Event:
-            points = self.new_sizes[after] if after else self.all_old_sizes[before]
-            return Event(
-                kind,
-                tuple(sorted(self.old_ids[before].tolist())),
-                tuple(sorted(ids[after].tolist())),
-                int(points.sum()),
-                size,
-            )
-
-        births = [event("birth", [], [new]) for new in np.flatnonzero(self.earlier == 0).tolist()]
-        merges = [event("merge", old, [new]) for new, old in into.items() if len(old) > 1]
-        splits = [event("split", [old], new) for old, new in out_of.items() if len(new) > 1]
-        told = {i for e in merges + splits for i in e.before} | set(ids.tolist())
-        gone = [old for old, i in enumerate(self.old_ids.tolist()) if i not in told]
-        return births + merges + splits + [event("end", [old], []) for old in gone]
+        old_ids = np.array(sorted(old_sizes), np.int64)
+        sizes = np.array([old_sizes[i] for i in old_ids.tolist()], np.int64)
+        new_sizes = np.bincount(new)
+        of_old = np.searchsorted(old_ids, self.old)
+        pairs, shared = np.unique(of_old * len(new_sizes) + self.new, return_counts=True)
+        self.overlaps = Overlaps(
+            old_ids, sizes, new_sizes, *np.divmod(pairs, max(1, len(new_sizes))), shared
+        )
 
     def moves(self, ids: Labels, events: list[Event]) -> Moves:
         """Points whose id is another one, which no merge or split between the two explains."""
-        told = {(old, new) for event in events for old in event.before for new in event.after}
+        told = explained(events)
         after = ids[self.new]
         moved = np.flatnonzero(after != self.old)
         alone = [pair not in told for pair in zip(self.old[moved].tolist(), after[moved].tolist(),

@@ -2,5 +2,6 @@
 
 from .collection import Collection
 from .corrections import Correction
+from .standing import ClusterEvent, Standing
 
-__all__ = ["Collection", "Correction"]
+__all__ = ["ClusterEvent", "Collection", "Correction", "Standing"]

@@ -55,16 +55,19 @@ class Answering(Correctable):
             Those that contradict what was said before, by corrections or earlier answers.
         """
         refused = []
-        for (a, b), answer in zip(pairs, same, strict=True):
-            if answer is None:
-                continue
-            kind = TOGETHER if answer else APART
-            with self.tree.lock():
-                one, other = self.ids_of([a, b]).tolist()
-                try:
-                    self.pairs.say(kind, one, other, self._name)
-                except ValueError:
-                    refused.append(Correction(kind, a, b))
+        with self._changing():
+            for (a, b), answer in zip(pairs, same, strict=True):
+                if answer is None:
+                    continue
+                kind = TOGETHER if answer else APART
+                with self.tree.lock():
+                    one, other = self.ids_of([a, b]).tolist()
+                    try:
+                        self.pairs.say(kind, one, other, self._name)
+                    except ValueError:
+                        refused.append(Correction(kind, a, b))
+                        continue
+                    self._log.corrected([one, other])
         return refused
 
     def _ids_of_pairs(self, pairs: Pairs) -> NDArray[np.int64]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._locks import Locks
+from ..clusters.following import Following
 from ..clusters.remembering import Remembered
 from ..encode.interface import Encoder, encode_texts, plain_texts
 from ..encode.making import make_encoder, same_encoder
@@ -38,6 +39,8 @@ class Asking:
     """What others keep in the same file, such as the estimator's clusters."""
     progress: dict[str, Any]
     """How far an input was taken in, kept in the folder."""
+    following: Following | None
+    """The clusters that are kept up to date."""
     _tree: ClusterTree | None
     _locks: Locks
     _log: Log
@@ -52,6 +55,19 @@ class Asking:
         finally:
             if not self._locks.writing.is_mine:
                 self._log.settle()
+
+    def _follow(
+        self, tree: ClusterTree, gone: NDArray[np.int64], *, silently: bool = False
+    ) -> None:
+        """Bring standing clusters up to date, before the change is recorded."""
+        following = self.following
+        if following is None:
+            return
+        with tree.reading() as arrays:
+            followed = following.begin(arrays) if silently else following.follow(arrays, gone)
+            self._log.followed(followed)
+            if following.n_points != tree.n_points:  # someone has changed the tree itself
+                self._log.followed(following.follow(arrays, following.missed(arrays)))
 
     @property
     def tree(self) -> ClusterTree:
@@ -102,7 +118,7 @@ class Asking:
         return ids
 
     def nearest(
-        self, X: ArrayLike | None = None, k: int = 1, *, texts: Any = None
+        self, X: ArrayLike | None = None, k: int = 1, *, texts: Any = None, exact: bool = True
     ) -> tuple[NDArray[Any], NDArray[np.float32]]:
         """Find the k nearest records of each row, by their keys; see `ClusterTree.nearest`.
 
@@ -115,7 +131,9 @@ class Asking:
         """
         if (X is None) == (texts is None) or (X is not None and self.encoder is not None):
             raise ValueError(f"give {'X' if self.encoder is None else 'texts'}, and nothing else")
-        ids, distances = self.tree.nearest(self.encode(texts) if X is None else X, k)
+        rows = self.encode(texts) if X is None else X
+        assert rows is not None
+        ids, distances = self.tree.nearest(rows, k, exact=exact)
         return self.records.keys(ids), distances
 
     @property

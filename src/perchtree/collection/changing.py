@@ -21,6 +21,21 @@ from .records import as_column, as_columns
 class Changing(Asking):
     """Records that can be added, removed and replaced, by one thread at a time."""
 
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep other threads from changing anything, to do several things in one go.
+
+        Others go on reading. In a folder, everything is on the disk when the context is left.
+
+        >>> from perchtree import Collection
+        >>> people = Collection()
+        >>> with people.lock():
+        ...     if len(people) == 0:
+        ...         ids = people.add([[0.0], [1.0]], keys=["ann", "anne"])
+        """
+        with self._changing():
+            yield
+
     # Adding
 
     def add(
@@ -129,6 +144,7 @@ class Changing(Asking):
             with self._staged(tree, len(points), columns):
                 tree.insert_checked(points, verbose=verbose, normalised=ready)
         finally:
+            self._follow(tree, np.empty(0, np.int64))
             self._log.added(points[: tree.next_id - first])
 
     @contextlib.contextmanager
@@ -203,7 +219,9 @@ class Changing(Asking):
                 try:
                     self._take_out(ids, verbose=verbose)
                 finally:
-                    self._log.removed(ids[~self.tree.holds(ids)])
+                    gone = ids[~self.tree.holds(ids)]
+                    self._follow(self.tree, gone)
+                    self._log.removed(gone)
             return removed
 
     def _take_out(self, ids: NDArray[np.int64], *, verbose: bool = False) -> None:
@@ -333,6 +351,7 @@ class Changing(Asking):
                 if tree.next_id > next_id:
                     self.pairs.moved(int(old[0]), next_id)
                     self._take_out(old)
+                    self._follow(tree, old)
                     self._log.added(points, int(old[0]))
 
     # Improving
@@ -354,4 +373,5 @@ class Changing(Asking):
                     passes, neighbors=neighbors, time_limit=time_limit, verbose=verbose
                 )
             finally:
+                self._follow(tree, np.empty(0, np.int64))
                 self._log.refined(neighbors, len(tree.refined_parts))

@@ -26,16 +26,18 @@ from .clusterings import CLUSTERINGS, read_clusterings, stored_clusterings
 from .corrections import Corrections
 from .describing import Describing
 from .durable import Durable, is_folder
+from .following import STANDING, read_standing, stored_standing, without_removed
 from .log import Log
 from .merging import check_encoders, check_features, check_settings
 from .records import COLUMNS, Records
+from .standing import Clustered
 
 _SECTION = "records"
 _CORRECTIONS = "corrections"
 _ENCODER = "encoder"
 
 
-class Collection(Durable, Answering, Describing):
+class Collection(Durable, Clustered, Answering, Describing):
     """Records with an identity, clustered online.
 
     A record has a vector and, if you like, a key of your own, a text and a true class. They stay
@@ -76,6 +78,7 @@ class Collection(Durable, Answering, Describing):
         self.records = Records()
         self.pairs = Corrections()
         self.clusterings = Remembered()
+        self.following = None
         self._tree = None
         self._start()
 
@@ -219,6 +222,7 @@ class Collection(Durable, Answering, Describing):
         contents = others.pop(_SECTION, Contents({}, {}))
         corrections = others.pop(_CORRECTIONS, None)
         stored_encoder = others.pop(_ENCODER, None)
+        standing = others.pop(STANDING, None)
         self.clusterings, tree.suggested = read_clusterings(path, others.pop(CLUSTERINGS, None))
         if beside(path).exists():
             newer = load_sections(beside(path)).get(CLUSTERINGS)
@@ -245,6 +249,11 @@ class Collection(Durable, Answering, Describing):
                 self.pairs = Corrections.restored(corrections.columns, changes, ids)
         except (KeyError, ValueError) as error:
             raise CorruptFileError(f"{path} has corrections that make no sense: {error}") from None
+        try:
+            if standing is not None:
+                self.following, self._log.past = read_standing(standing, self._tree)
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+            raise CorruptFileError(f"{path} has standing clusters that make no sense") from None
 
     def save(self, path: str | Path) -> None:
         """Save everything to one file, from which `open` makes the same collection.
@@ -269,6 +278,9 @@ class Collection(Durable, Answering, Describing):
                 contents[_ENCODER] = Contents(*store_encoder(self.encoder), optional=True)
             if len(self.clusterings):
                 contents[CLUSTERINGS] = stored_clusterings(self)
+            if self.following is not None:
+                past = without_removed(self._log.events(0, None), tree)
+                contents[STANDING] = stored_standing(self.following, past)
             stored = stored._replace(settings=self.settings)
             save_tree(path, stored, self.sections | contents)
             beside(path).unlink(missing_ok=True)
@@ -324,6 +336,9 @@ class Collection(Durable, Answering, Describing):
                 "notes": copy.deepcopy(self.notes),
                 "sections": dict(self.sections),
             }
+            if self.following is not None:
+                past = without_removed(self._log.events(0, None), self._tree)
+                state["following"] = stored_standing(self.following, past)
         for name in ("_locks", "_locked", "_held", "_log", "_store"):
             del state[name]
         return state
@@ -334,6 +349,8 @@ class Collection(Durable, Answering, Describing):
             self._tree = ClusterTree.__new__(ClusterTree)
             self._tree.__setstate__(state["_tree"])
         self._start()
+        if self.following is not None:
+            self.following, self._log.past = read_standing(state["following"], self._tree)
 
     def copy(self) -> Self:
         """An independent copy, which holds no file."""

@@ -7,9 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..clusters.following import Followed
 from ..encode.interface import Encoder
 from ..encode.making import restore_encoder
 from ..errors import CorruptFileError
+from ..files.contents import Contents
 from ..settings import Settings
 from ..store.facts import unpack_contents
 from ..store.folder import SUFFIX, Beginning, Store
@@ -20,6 +22,7 @@ from ..tree import ClusterTree
 from .changing import Changing
 from .clusterings import CLUSTERINGS, read_clusterings, stored_clusterings
 from .corrections import TOGETHER, Corrections
+from .following import STANDING, restored, whole, without_removed
 from .keeping import (
     ENCODER,
     FEATURES,
@@ -45,6 +48,8 @@ class Durable(Changing):
     """Records that may be kept in a folder, with what only a folder can do."""
 
     _store: Store | None
+    _news: Followed
+    """What has become of standing clusters by being loaded: nothing, on the same version."""
 
     @property
     def _folder(self) -> Store:
@@ -65,6 +70,11 @@ class Durable(Changing):
         """The number of the last operation that is on the disk; of a reader, of the one seen."""
         store = self._folder
         return store.journal.durable if store.writes else store.operation
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether the folder is open for changes, and no write has failed."""
+        return self._store is not None and self._store.writes and self._store.journal.is_writable
 
     def barrier(self) -> int:
         """Wait until everything is on the disk: the number of the last operation."""
@@ -94,6 +104,12 @@ class Durable(Changing):
         """Keep how far an input was taken in, in the folder if there is one."""
         with self._changing():
             self.progress = progress
+            self._log.noted()
+
+    def note_section(self, name: str, contents: Contents) -> None:
+        """Keep something beside the records, in the folder if there is one."""
+        with self._changing():
+            self.sections[name] = contents
             self._log.noted()
 
     def refresh(self) -> int:
@@ -197,6 +213,10 @@ class Durable(Changing):
             )
         self._store = store
         self._log = KeptLog(self, store, sync=sync)
+        if store.writes and self._news.changes:
+            with self._changing():
+                self._log.followed(self._news)
+                self._log.noted()
 
     def _show(self, store: Store, tree: ClusterTree | None) -> None:
         """Take over what a folder keeps, as it is seen now."""
@@ -225,6 +245,10 @@ class Durable(Changing):
             columns = dict(zip(("a", "b", "same"), said.T, strict=True))
             changes = json.loads(stored[PAIR_CHANGES])
             self.pairs = Corrections.restored(columns, changes, self.ids)
+            standing = json.loads(stored.get(STANDING, b"null"))
+        self.following, self._news = None, Followed([], {}, [])
+        if standing is not None:
+            self.following, self._news = restored(standing, tree, store.events.anchors())
         assert isinstance(self.records, KeptRecords)
         self.records.refresh()
 
@@ -255,6 +279,7 @@ class Durable(Changing):
                 stored._replace(settings=self.settings),
                 zip(ids.tolist(), records, strict=True),
                 [(a, b, kind == TOGETHER) for kind, a, b in self.pairs],
+                whole(self.following, without_removed(self._log.events(0, None), self._tree)),
             )
             Store(path, beginning, write=True).close()
 

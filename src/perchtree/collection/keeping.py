@@ -10,15 +10,17 @@ from numpy.typing import NDArray
 
 from .._kernels.schema import NONE
 from .._validate import as_points, chunks
+from ..clusters.following import Change, Followed, Following
 from ..encode.making import store_encoder
 from ..errors import ReadOnlyError
 from ..files.contents import Contents
-from ..store import facts, operations, rows
+from ..store import events, facts, operations, rows
 from ..store.folder import Store
 from ..store.operations import Operation
 from ..tree import LARGEST_ROWS, LARGEST_VALUES
 from .asking import Asking
 from .corrections import TOGETHER
+from .following import STANDING, described
 from .kept import KeptRecords
 from .log import Log
 
@@ -41,6 +43,7 @@ def facts_of(collection: Asking) -> dict[str, Any]:
         PROGRESS: dict(collection.progress),
         PAIR_CHANGES: collection.pairs.changes,
         ENCODER: collection.encoder,
+        STANDING: described(collection.following),
     }
     return known | {SECTION + name: contents for name, contents in collection.sections.items()}
 
@@ -58,7 +61,10 @@ class KeptLog(Log):
     """Records everything in a folder, and waits for the disk."""
 
     def __init__(self, collection: Asking, store: Store, *, sync: bool) -> None:
+        super().__init__()
         self.sync = sync
+        self._told: Effects = []
+        """What has become of standing clusters, to be noted with the next operation."""
         self._collection, self._store = collection, store
         self._facts = facts_of(collection)
         self._mine = threading.local()
@@ -127,8 +133,22 @@ class KeptLog(Log):
 
     def noted(self) -> None:
         changed = self._changed_facts()
-        if changed:
+        if changed or self._told:
             self._record(Operation(operations.NOTED, {}), changed, {})
+
+    def followed(self, followed: Followed) -> None:
+        self._told += events.effects_of(followed)
+        if followed.changes:
+            self._facts.pop(STANDING, None)  # it names the last event
+
+    def unfollowed(self) -> None:
+        self._told += events.effects_of_end()
+
+    def events(self, since: int, most: int | None) -> list[Change]:
+        return self._store.events.since(since, most)
+
+    def last_event(self, following: Following) -> int:
+        return self._store.events.last()
 
     def settle(self) -> None:
         journal = self._store.journal
@@ -140,6 +160,8 @@ class KeptLog(Log):
 
     def _record(self, operation: Operation, effects: Effects, coming: dict[int, Any]) -> None:
         effects += self._changed_facts()
+        effects += self._told
+        self._told = []
         journal = self._store.journal
         journal.record(operation, effects, lambda: self._records.arrived(coming))
         self._mine.number = journal.recorded
@@ -175,6 +197,7 @@ class Closed(Log):
     """Refuses changes: the folder is closed."""
 
     def __init__(self, name: str) -> None:
+        super().__init__()
         self._name = name
 
     def begin(self) -> None:

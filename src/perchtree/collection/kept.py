@@ -9,10 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..clusters.names import Terms
+from ..errors import CorruptFileError
 from ..store.rows import Record, Rows
 from .records import COLUMNS, Key, Records
 
 _GONE = object()
+_COLUMNS = dict(zip(COLUMNS, ("key", "text", "class"), strict=True))
+"""What columns are called in the database."""
 
 
 class KeptRecords(Records):
@@ -35,10 +38,12 @@ class KeptRecords(Records):
         """Look at the database anew: it may show a later state."""
         first = self._rows.first_key()
         self._kind = None if first is None else type(first)
-        self._has_keys = first is not None
+        self._has: dict[str, bool] = {"keys": first is not None}
 
     def __contains__(self, column: str) -> bool:
-        return column != "keys" or self._has_keys
+        if column not in self._has:
+            self._has[column] = self._rows.has(_COLUMNS[column])
+        return self._has[column]
 
     @property
     def kind(self) -> type | None:
@@ -57,8 +62,10 @@ class KeptRecords(Records):
         with self._lock:
             for point_id, record in enumerate(records, first_id):
                 self._put(point_id, record)
-        if "keys" in columns and n_rows:
-            self._has_keys, self._kind = True, type(columns["keys"][0])
+        if n_rows:
+            self._has |= dict.fromkeys(columns, True)
+            if "keys" in columns:
+                self._kind = type(columns["keys"][0])
 
     def _put(self, point_id: int, record: Record) -> None:
         self._coming[point_id] = record
@@ -72,7 +79,7 @@ class KeptRecords(Records):
                 if self._coming[point_id] is not _GONE:
                     self._drop(point_id)
             if first_id == 0:
-                self._has_keys, self._kind = False, None
+                self._has, self._kind = dict.fromkeys(COLUMNS, False), None
 
     def _drop(self, point_id: int) -> None:
         record = self._coming.pop(point_id)
@@ -88,6 +95,7 @@ class KeptRecords(Records):
 
     def revise(self, ids: Iterable[int], columns: dict[str, list[Any]]) -> None:
         ids = list(ids)
+        self._has |= dict.fromkeys(columns, True)
         known = self.get(ids)
         for place, point_id in enumerate(ids):  # one may be given several times: the last counts
             old = dict(zip(COLUMNS, known.get(point_id, (None, None, None)), strict=True))
@@ -121,6 +129,11 @@ class KeptRecords(Records):
         wanted, place = ids.tolist(), COLUMNS.index(name)
         found = self.get(wanted)
         return [found[i][place] if i in found else None for i in wanted]
+
+    def _without_keys(self) -> CorruptFileError:
+        return CorruptFileError(
+            "some records are not in the database: it is damaged, or they were removed just now"
+        )
 
     def terms(self, next_id: int) -> Terms:
         """Made anew each time: memory has neither texts nor their words."""

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.schema import NONE
+from ..clusters.following import Change, Followed, Following
 
 
 class Log:
@@ -14,6 +15,10 @@ class Log:
 
     Changes are recorded right after they were made, while no other thread can make one.
     """
+
+    def __init__(self) -> None:
+        self.past: list[Change] = []
+        """What has become of standing clusters, if memory keeps it."""
 
     def begin(self) -> None:
         """Refuse changes if they cannot be recorded."""
@@ -43,6 +48,24 @@ class Log:
 
     def noted(self) -> None:
         """Settings, notes or the encoder may have changed."""
+
+    def followed(self, followed: Followed) -> None:
+        """Standing clusters have changed, by the change that is recorded next."""
+        self.past += followed.changes
+
+    def unfollowed(self) -> None:
+        """No clusters are kept up to date any more."""
+        self.past = []
+
+    def events(self, since: int, most: int | None) -> list[Change]:
+        """What has become of standing clusters after the event with this number."""
+        first = self.past[0].number if self.past else 0
+        start = max(0, since + 1 - first)
+        return self.past[start : None if most is None else start + most]
+
+    def last_event(self, following: Following) -> int:
+        """The number of the last event that can be asked for."""
+        return following.last_event
 
     def settle(self) -> None:
         """Return when all that was recorded is on the disk."""

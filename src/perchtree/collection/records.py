@@ -185,12 +185,15 @@ class Records:
             return ids
         keys = self.values("keys", ids.ravel())
         if None in keys:
-            raise ValueError(
-                "some points have no keys: they were inserted into the tree itself; add them to "
-                "the collection, with keys"
-            )
+            raise self._without_keys()
         dtype = np.int64 if self.kind is int else object
         return np.array(keys, dtype).reshape(ids.shape)
+
+    def _without_keys(self) -> ValueError:
+        return ValueError(
+            "some points have no keys: they were inserted into the tree itself; add them to the "
+            "collection, with keys"
+        )
 
     def find(self, keys: Any) -> NDArray[np.int64]:
         """The ids that have these keys; NONE where there is none.

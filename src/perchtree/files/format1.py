@@ -33,6 +33,9 @@ from .columns import Column, unpack
 from .container import FORMAT_1, Reader
 from .contents import Contents, StoredTree
 
+_WORK = WORK[:14]
+"""Counters of work that version 0.1 had."""
+
 _STATE = (ROOT, N_POINTS, N_LEAVES, MAX_LEAVES, POINT_ROWS, BOX_ROWS, FREE_POINT, FREE_BOX)
 """The first entries of its counters, in order; the others count work."""
 
@@ -48,7 +51,7 @@ def read(reader: Reader, mapped: tuple[str, ...]) -> tuple[StoredTree, dict[str,
         for name in ("nodes", "points", "boxes", "means", "moments", "ids", "counts")
     }
     counts = arrays.pop("counts")
-    if counts.shape != (len(_STATE) + len(WORK),) or counts.dtype != np.int64:
+    if counts.shape != (len(_STATE) + len(_WORK),) or counts.dtype != np.int64:
         raise ValueError("counters are missing")
     state = _as_state(counts)
     arrays["ids"] = _with_previous(arrays["ids"])
@@ -58,7 +61,7 @@ def read(reader: Reader, mapped: tuple[str, ...]) -> tuple[StoredTree, dict[str,
     given.pop("n_features")
     if meta.get("kind") == "estimator":
         given["metric"] = meta["fitted_metric"]
-    work = dict(zip(WORK, counts[len(_STATE) :].tolist(), strict=True))
+    work = dict(zip(_WORK, counts[len(_STATE) :].tolist(), strict=True))
     return StoredTree(Settings.of(given), tree, work), _others(reader, meta)
 
 

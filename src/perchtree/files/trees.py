@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from .._arrays import used_rows
+from .._kernels.heights import derive_heights
 from .._kernels.numbering import node_rows
 from .._kernels.schema import (
     BOX_ROWS,
+    ENTRY,
     ID_COLUMNS,
     MAX_LEAVES,
     MAX_POINTS,
@@ -29,9 +31,16 @@ from .columns import Column, column_names, pack, unpack
 from .contents import Contents, StoredTree
 
 TREE = "tree"
+INDEX = "cells"
 
-KNOWN = (TREE, "records", "corrections", "estimator", "encoder", "clusterings", "snapshot")
+KNOWN = (
+    TREE, INDEX, "records", "corrections", "estimator", "encoder", "clusterings", "snapshot",
+    "standing",
+)  # fmt: skip
 """Sections that this version understands."""
+
+_WITHOUT_HEIGHTS = 2
+"""Columns of `moments` in files that were written before nodes kept their heights."""
 
 MAPPED = ("points", "boxes", "means")
 """Arrays that may be mapped unverified: no kernel uses their values as places."""
@@ -39,11 +48,13 @@ MAPPED = ("points", "boxes", "means")
 
 def save_tree(path: str | Path, stored: StoredTree, others: Mapping[str, Contents]) -> None:
     """Save a tree, and sections beside it."""
-    settings, tree, work = stored
+    settings, tree, _, index = stored
     state = dict(zip(STATE, tree.state.tolist(), strict=True))
-    meta = {"settings": settings.as_dict(), "state": state, "work": work}
+    meta = {"settings": settings.as_dict(), "state": state, "work": stored.lasting_work}
     arrays = {name: array for name, array in used_rows(tree) if name != "state"}
     sections = {TREE: container.Section(meta, arrays)}
+    if index:
+        sections[INDEX] = container.Section({}, index)
     container.write(Path(path), sections | _packed(others))
 
 
@@ -83,33 +94,54 @@ def load_tree(
         raise
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise CorruptFileError(f"{path} holds no tree: {error}") from None
-    verify_tree(path, stored, deep=deep and not mmap)
-    return stored, others
+    return verified(path, stored, deep=deep and not mmap), others
 
 
-def verify_tree(name: str | Path, stored: StoredTree, *, deep: bool = False) -> None:
-    """Check that a tree that was read cannot make a kernel crash; with `deep`, every invariant."""
+def verified(name: str | Path, stored: StoredTree, *, deep: bool = False) -> StoredTree:
+    """A tree that was read, and cannot make a kernel crash; with `deep`, with every invariant.
+
+    CorruptFileError if it is not as it should be. Heights are derived where a file has none.
+    """
     try:
         _check_shapes(stored)
+        if stored.tree.moments.shape[1] == _WITHOUT_HEIGHTS:
+            check_structure(stored.tree)
+            stored = _with_heights(stored)
         (check_tree if deep else check_structure)(stored.tree)
+        return stored
     except InvariantError as error:
         raise CorruptFileError(f"{name} holds a broken tree: {error}") from None
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise CorruptFileError(f"{name} holds no tree: {error}") from None
 
 
+def _with_heights(stored: StoredTree) -> StoredTree:
+    tree = stored.tree
+    moments = np.zeros((len(tree.moments), MOMENTS))
+    moments[:, :_WITHOUT_HEIGHTS] = tree.moments
+    tree = tree._replace(moments=moments)
+    if len(moments):
+        derive_heights(tree, np.empty(len(tree.nodes), np.int32))
+    return stored._replace(tree=tree)
+
+
 def _read(
     reader: container.Reader, mapped: tuple[str, ...]
 ) -> tuple[StoredTree, dict[str, Contents]]:
     meta = reader.meta(TREE)
+    settings = Settings.of(meta["settings"])
+    left_out = {"state"} if settings.has_edges else {"state", "lists"}
     arrays = {
         name: reader.read(TREE, name, mmap=name in mapped)
         for name in Tree._fields
-        if name != "state"
+        if name not in left_out
     }
     state = np.array([_whole(meta["state"][name]) for name in STATE], np.int64)
     work = {str(name): _whole(count) for name, count in dict(meta["work"]).items()}
-    stored = StoredTree(Settings.of(meta["settings"]), Tree(**arrays, state=state), work)
+    index = {}
+    if INDEX in reader.sections():
+        index = {name: reader.read(INDEX, name) for name in reader.names(INDEX)}
+    stored = StoredTree(settings, Tree(**arrays, state=state), work, index)
     return stored, _read_sections(reader)
 
 
@@ -119,7 +151,7 @@ def _read_sections(reader: container.Reader) -> dict[str, Contents]:
             reader.meta(section), read_columns(reader, section), reader.is_optional(section)
         )
         for section in reader.sections()
-        if section != TREE
+        if section not in (TREE, INDEX)
     }
 
 
@@ -135,20 +167,23 @@ def _whole(value: Any) -> int:
 
 def _check_shapes(stored: StoredTree) -> None:
     """What must hold before any entry of an array is used as a place in another."""
-    settings, tree, _ = stored
+    settings, tree = stored.settings, stored.tree
     ids, points, boxes = tree.state[[NEXT_ID, POINT_ROWS, BOX_ROWS]].tolist()
     if not all(0 <= count <= MAX_POINTS for count in (ids, points, boxes)):
         raise ValueError("counters are out of range")
     d = tree.points.shape[-1] if tree.points.ndim == 2 else 0
     if d < 1 or tree.state[MAX_LEAVES] != (settings.max_leaves or NONE):
         raise ValueError("its settings do not fit its tree")
+    without = tree.moments.ndim == 2 and tree.moments.shape[1] == _WITHOUT_HEIGHTS
+    n_moments = _WITHOUT_HEIGHTS if without else MOMENTS + settings.has_edges
     expected = {
         "nodes": ((node_rows(points, boxes), NODE_COLUMNS), np.int32),
         "points": ((points, d), np.float32),
         "boxes": ((boxes, 2, d), np.float32),
         "means": ((boxes, d) if settings.has_linkage else (0, 0), np.float64),
-        "moments": ((boxes if settings.has_linkage else 0, MOMENTS), np.float64),
+        "moments": ((boxes if settings.has_linkage else 0, n_moments), np.float64),
         "ids": ((ids, ID_COLUMNS), np.int32),
+        "lists": ((points if settings.has_edges else 0, settings.listed, ENTRY), np.int32),
     }
     for name, (shape, dtype) in expected.items():
         array = getattr(tree, name)

@@ -6,20 +6,21 @@ at once, on several threads; insertion stays sequential and comes out the same.
 """
 
 import functools
+import threading
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _arrays
-from .._kernels.copies import holds_copy
 from .._kernels.modes import Search as Kernel
 from .._kernels.modes import rows_kernel
 from .._kernels.prepared import look_up
-from .._kernels.scan import merge_answers
-from .._kernels.schema import DISTANCES, NEXT_ID, NONE, PRODUCTS, ROOT, Counts, Prepared, Tree
-from .interface import Finder, Leaves, Rows
-from .products import Points, scan_earlier
+from .._kernels.schema import DISTANCES, NONE, PRODUCTS, ROOT, Counts, Prepared, Tree
+from .copies import first_equal
+from .interface import Finder, Leaves, Part, Rows
+from .products import AllFeatures, Nearest, Points, Space, scan
 from .threads import run_tasks
 
 _TASK_ROWS = 128
@@ -48,44 +49,67 @@ def search_tree(
     return found
 
 
-def find_ahead(
-    tree: Tree,
-    rows: Rows,
-    near: NDArray[np.float32],
-    ids: NDArray[np.int32],
+class Batch(NamedTuple):
+    """Rows about to be inserted, and their neighbours among the points before the batch."""
+
+    rows: Rows
+    first_id: int
+    """The id that its first row is going to get."""
+    answers: Nearest
+    done: Counts
+
+    def part(self, tree: Tree) -> Part:
+        """What an insert needs, once all batches before this one are in the tree."""
+        found = _arrays.make_found(self.answers.ids.shape[1])
+        memory = Prepared(self.answers.ids, self.answers.near, first_row(tree), found)
+        return Part(self.rows, Finder(look_up, memory))
+
+
+def all_features(rows: Rows, which: NDArray[np.int64]) -> Space:
+    """Compare some of the rows with each other by all features."""
+    chosen = rows[which]
+    return AllFeatures(chosen, chosen, None)
+
+
+def compare_within(
+    batch: Batch,
+    is_in_tree: Callable[[int], bool],
     n_jobs: int,
-    done: Counts,
-) -> Finder:
-    """Add the rows before each row to its neighbours in the tree, `near` and `ids` (rows, k)."""
-    next_id, k = int(tree.state[NEXT_ID]), ids.shape[1]
-    own, original = _new_leaves(tree, rows, near[:, 0])
-    among = scan_earlier(Points(rows[own], (next_id + own).astype(np.int32)), k, n_jobs)
-    done[DISTANCES] += among.computed
-    done[PRODUCTS] += len(own) * (len(own) - 1) // 2
-    own_near, own_ids = near[own], ids[own]
-    merge_answers(own_near, own_ids, among.near, among.ids)
-    near[own], ids[own] = own_near, own_ids
-    copies = np.flatnonzero(original != np.arange(len(rows)))
+    make_space: Callable[[Rows, NDArray[np.int64]], Space] = all_features,
+    stop: threading.Event | None = None,
+) -> NDArray[np.int64]:
+    """Add the rows before each row to its neighbours; which rows will have a leaf of their own.
+
+    `is_in_tree` tells whether a point that equals a row comes before the batch; it is asked about
+    rows at distance 0 from their nearest point.
+    """
+    near, ids = batch.answers
+    own, original = _new_leaves(batch.rows, near[:, 0], is_in_tree)
+    if len(own) > 1:
+        of_own = Nearest(near[own], ids[own])
+        points = Points(batch.rows[own], (batch.first_id + own).astype(np.int32))
+        space = make_space(batch.rows, own)
+        _, computed = scan(points.rows, points, space, of_own, n_jobs, earlier=True, stop=stop)
+        near[own], ids[own] = of_own
+        batch.done[DISTANCES] += computed
+        batch.done[PRODUCTS] += len(own) * (len(own) - 1) // 2
+    copies = np.flatnonzero(original != np.arange(len(batch.rows)))
     near[copies, 0] = 0
-    ids[copies, 0] = next_id + original[copies]
-    memory = Prepared(ids, near, cursor=first_row(tree), found=_arrays.make_found(k))
-    return Finder(look_up, memory)
+    ids[copies, 0] = batch.first_id + original[copies]
+    return own
 
 
 def _new_leaves(
-    tree: Tree, rows: Rows, nearest: NDArray[np.float32]
+    rows: Rows, nearest: NDArray[np.float32], is_in_tree: Callable[[int], bool]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The rows that will have a leaf of their own, and for each row the first one equal to it.
 
     Neighbours are leaves, so a copy must not count as another one; nor need it be searched for.
     """
-    whole = np.ascontiguousarray(rows + np.float32(0))  # -0.0 equals 0.0
-    keys = whole.view(np.dtype((np.void, whole.strides[0]))).ravel()
-    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
-    original = first[group.ravel()]
+    original = first_equal(rows)
     is_copy = original != np.arange(len(rows))
     for row in np.flatnonzero((nearest == 0) & ~is_copy).tolist():
-        is_copy[row] = holds_copy(tree, rows[row])
+        is_copy[row] = is_in_tree(row)
     in_tree = is_copy[original]
     return np.flatnonzero(~is_copy), np.where(in_tree, np.arange(len(rows)), original)
 

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from .. import _arrays
 from .._kernels.beam import beam_with_sample
 from .._kernels.schema import Beam, Counts, Tree
+from .ahead import first_row
+from .copies import Copies
 from .interface import Finder, Leaves, Part, Rows, Search
 
 
@@ -15,11 +17,17 @@ class BeamSearch(Search):
         super().__init__(k)
         self._width, self._exact = width, exact
         self._memory: Beam | None = None
+        self._copies = Copies()
 
     def parts(self, tree: Tree, rows: Rows, done: Counts) -> Iterator[Part]:
         if self._memory is None:
             self._memory = _arrays.make_beam(self._width, self.k, done)
-        yield Part(rows, Finder(beam_with_sample, self._memory))
+        copies = self._copies.find_before(tree, rows)
+        memory = self._memory._replace(copies=copies, cursor=first_row(tree))
+        yield Part(rows, Finder(beam_with_sample, memory))
+
+    def added(self, tree: Tree, ids: range) -> None:
+        self._copies.note(tree, ids)
 
     def nearest(self, tree: Tree, rows: Rows, k: int, done: Counts) -> Leaves:
         self._exact.n_jobs = self.n_jobs

@@ -3,38 +3,29 @@
 All give the same answers, ties included, and so the same tree.
 """
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Generator, Iterable, Iterator
 
 import numpy as np
 
 from .. import _arrays
 from .._kernels.astar import astar
-from .._kernels.measure import measure_bounds
-from .._kernels.numbering import point_node
-from .._kernels.schema import (
-    BY_ID,
-    DISTANCES,
-    FIRST,
-    LEAF,
-    N_LEAVES,
-    NEAR,
-    NODE,
-    NONE,
-    POINT_ROWS,
-    PRODUCTS,
-    ROOT,
-    SCANNED,
-    AStar,
-    Counts,
-    Tree,
-)
-from .ahead import find_ahead, search_tree
-from .costs import prefers_scan, product_cost
+from .._kernels.copies import holds_copy
+from .._kernels.schema import BY_ID, NEAR, NEXT_ID, AStar, Counts, Tree
+from .ahead import Batch, compare_within, search_tree
+from .choosing import Choice
+from .images import Images
 from .interface import SMALLEST, Finder, Leaves, Part, Rows, Search
-from .products import Nearest, Points, scan_points
+from .products import Nearest
+from .scanning import Scan, Snapshot, search_batch
+from .threads import Background, one_blas_thread
 
 ASTAR_ROWS = 1024
 """Rows searched together by A*: each is compared with all before it, too."""
+
+
+AHEAD_ROWS = 2048
+"""Rows searched together by products, while those before them are inserted."""
 
 
 class AStarSearch(Search):
@@ -57,10 +48,16 @@ class AStarSearch(Search):
             found = search_tree(tree, part, astar, self.k, self.n_jobs, done)
             near = np.ascontiguousarray(found.distances[:, :, NEAR])
             ids = np.ascontiguousarray(found.leaves[:, :, BY_ID])
-            yield Part(part, find_ahead(tree, part, near, ids, self.n_jobs, done))
+            batch = Batch(part, int(tree.state[NEXT_ID]), Nearest(near, ids), done)
+            compare_within(batch, functools.partial(_is_in_tree, tree, part), self.n_jobs)
+            yield batch.part(tree)
 
     def nearest(self, tree: Tree, rows: Rows, k: int, done: Counts) -> Leaves:
         return search_tree(tree, rows, astar, k, self.n_jobs, done)
+
+
+def _is_in_tree(tree: Tree, rows: Rows, row: int) -> bool:
+    return holds_copy(tree, rows[row])
 
 
 class ScanSearch(Search):
@@ -68,58 +65,72 @@ class ScanSearch(Search):
 
     def __init__(self, k: int, n_jobs: int = 1) -> None:
         super().__init__(k, n_jobs)
-        self._few = AStarSearch(k)
+        self._images = Images(k)
 
     def parts(self, tree: Tree, rows: Rows, done: Counts) -> Iterator[Part]:
-        if len(rows) < SMALLEST:
-            yield from self._few.parts(tree, rows, done)
-            return
-        found = _scan(tree, rows, self.k, self.n_jobs)
-        done[DISTANCES] += found.computed
-        done[PRODUCTS] += len(rows) * int(tree.state[N_LEAVES])
-        done[SCANNED] += len(rows)
-        yield Part(rows, find_ahead(tree, rows, found.near, found.ids, self.n_jobs, done))
+        return self.stream(tree, [rows], done)
+
+    def stream(
+        self, tree: Tree, batches: Iterable[Rows], done: Counts
+    ) -> Generator[Part, None, None]:
+        """Search for one batch while the tree takes in the one before.
+
+        The points that were in the tree when a search begins stay where they are while others are
+        inserted; the batch in between is searched as rows.
+        """
+        n_jobs, waiting = self.n_jobs, None
+        pieces = (
+            batch[first : first + AHEAD_ROWS]
+            for batch in batches
+            for first in range(0, len(batch), AHEAD_ROWS)
+        )
+        # Changing the number of BLAS threads wakes them, and they spin: once for all batches.
+        with one_blas_thread(), Background(n_jobs) as background:
+            for rows in pieces:
+                if self._prefers_scan(tree, rows, self.k, done):
+                    snapshot = Snapshot.of(tree, waiting)
+                    search = functools.partial(
+                        search_batch, snapshot, rows, self.k, self._images, n_jobs
+                    )
+                    answer = background.begin(search)
+                    if waiting is not None:
+                        yield from waiting.insert(tree, self._images)
+                    waiting = answer()
+                    done += waiting.batch.done
+                else:
+                    if waiting is not None:
+                        yield from waiting.insert(tree, self._images)
+                    waiting = None
+                    yield from self._search_tree().parts(tree, rows, done)
+            if waiting is not None:
+                yield from waiting.insert(tree, self._images)
 
     def nearest(self, tree: Tree, rows: Rows, k: int, done: Counts) -> Leaves:
-        if len(rows) < SMALLEST:
-            return self._few.nearest(tree, rows, k, done)
-        found = _scan(tree, rows, k, self.n_jobs)
-        leaves = np.full((*found.ids.shape, 2), NONE, np.int32)
-        known = found.ids != NONE
-        leaves[known, BY_ID] = found.ids[known]
-        leaves[known, NODE] = tree.ids[found.ids[known], LEAF]
-        return Leaves(np.repeat(found.near[:, :, np.newaxis], 2, axis=2), leaves)
+        if not self._prefers_scan(tree, rows, k, done):
+            return self._search_tree().nearest(tree, rows, k, done)
+        search = Scan(Snapshot.of(tree), rows, k, self._images, self.n_jobs)
+        search.search_tree()
+        done += search.done
+        return Leaves.of_points(tree, *search.answers)
+
+    def _prefers_scan(self, tree: Tree, rows: Rows, k: int, done: Counts) -> bool:
+        return True
+
+    def _search_tree(self) -> AStarSearch:
+        raise NotImplementedError
 
 
-class AutoSearch(Search):
+class AutoSearch(ScanSearch):
     """For each batch, the cheaper of the two, told by trying A* on a few rows."""
 
     def __init__(self, k: int, n_jobs: int = 1) -> None:
         super().__init__(k, n_jobs)
-        self._astar, self._scan = AStarSearch(k), ScanSearch(k)
+        self._astar = AStarSearch(k)
+        self._choice = Choice()
 
-    def _choice(self, tree: Tree, rows: Rows, k: int, done: Counts) -> Search:
-        by_scan = len(rows) >= SMALLEST and prefers_scan(tree, rows, k, done, product_cost)
-        chosen = self._scan if by_scan else self._astar
-        chosen.n_jobs = self.n_jobs
-        return chosen
+    def _prefers_scan(self, tree: Tree, rows: Rows, k: int, done: Counts) -> bool:
+        return self._choice.prefers_scan(tree, rows, k, done, self._images.axes)
 
-    def parts(self, tree: Tree, rows: Rows, done: Counts) -> Iterator[Part]:
-        return self._choice(tree, rows, self.k, done).parts(tree, rows, done)
-
-    def nearest(self, tree: Tree, rows: Rows, k: int, done: Counts) -> Leaves:
-        return self._choice(tree, rows, k, done).nearest(tree, rows, k, done)
-
-
-def _scan(tree: Tree, rows: Rows, k: int, n_jobs: int) -> Nearest:
-    n_rows = int(tree.state[POINT_ROWS])
-    leaves = point_node(np.arange(n_rows))
-    points = Points(tree.points[:n_rows], np.ascontiguousarray(tree.nodes[leaves, FIRST]))
-    if 2 * int(tree.state[N_LEAVES]) < n_rows:  # after removals most rows are free: leave them out
-        living = np.flatnonzero(points.ids != NONE)
-        points = Points(points.rows[living], points.ids[living])
-    bounds = None
-    if tree.state[ROOT] != NONE:
-        bounds = np.empty((2, rows.shape[1]), np.float32)
-        measure_bounds(tree, bounds)
-    return scan_points(rows, points, bounds, k, n_jobs)
+    def _search_tree(self) -> AStarSearch:
+        self._astar.n_jobs = self.n_jobs
+        return self._astar

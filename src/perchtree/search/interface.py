@@ -1,8 +1,8 @@
 """What every search offers: the leaves of rows about to be inserted, and nearest leaves."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,18 @@ from numpy.typing import NDArray
 from .._kernels.insert import no_record
 from .._kernels.modes import Record
 from .._kernels.modes import Search as Kernel
-from .._kernels.schema import NONE, AStar, Beam, Counts, Prepared, Revised, Tree
+from .._kernels.schema import (
+    BY_ID,
+    LEAF,
+    NODE,
+    NONE,
+    AStar,
+    Beam,
+    Counts,
+    Prepared,
+    Revised,
+    Tree,
+)
 
 Rows = NDArray[np.float32]
 
@@ -49,6 +60,15 @@ class Leaves(NamedTuple):
             np.full((n_rows, k, 2), np.inf, np.float32), np.full((n_rows, k, 2), NONE, np.int32)
         )
 
+    @classmethod
+    def of_points(cls, tree: Tree, near: Rows, ids: NDArray[np.int32]) -> "Leaves":
+        """From squared distances and ids, both (rows, k); NONE where none is known."""
+        leaves = np.full((*ids.shape, 2), NONE, np.int32)
+        known = ids != NONE
+        leaves[known, BY_ID] = ids[known]
+        leaves[known, NODE] = tree.ids[ids[known], LEAF]
+        return cls(np.repeat(near[:, :, np.newaxis], 2, axis=2), leaves)
+
 
 class Search(ABC):
     """Finds nearest leaves, and owns whatever state that needs.
@@ -69,12 +89,32 @@ class Search(ABC):
         A part must be inserted before the next one is asked for.
         """
 
+    def stream(
+        self, tree: Tree, batches: Iterable[Rows], done: Counts
+    ) -> Generator[Part, None, None]:
+        """Do the same for one batch after the other; close it if an insert fails."""
+        for rows in batches:
+            yield from self.parts(tree, rows, done)
+
     @abstractmethod
     def nearest(self, tree: Tree, rows: Rows, k: int, done: Counts) -> Leaves:
         """Find the k nearest leaves of each row in the tree as it is, exactly."""
+
+    def near(self, tree: Tree, rows: Rows, k: int, done: Counts) -> Leaves:
+        """Find k leaves near each row, the nearest if the search is exact."""
+        return self.nearest(tree, rows, k, done)
 
     def added(self, tree: Tree, ids: range) -> None:  # noqa: B027
         """Take notice of points that were inserted; for a search that keeps an index."""
 
     def removed(self, tree: Tree, ids: NDArray[np.int64]) -> None:  # noqa: B027
         """Take notice of points that were removed; for a search that keeps an index."""
+
+    def kept(self, tree: Tree) -> dict[str, NDArray[Any]]:
+        """What must be saved with the tree so that the search goes on as if it had not been."""
+        return {}
+
+    def restore(self, tree: Tree, kept: Mapping[str, NDArray[Any]]) -> None:
+        """Take over what `kept` gave; ValueError if it does not fit the tree."""
+        if kept:
+            raise ValueError("it holds the index of another search")

@@ -2,6 +2,7 @@
 
 from ..settings import Settings
 from .beam import BeamSearch
+from .cells import CellsSearch
 from .collapsed import CollapsedSearch, always, if_cheaper, never
 from .exact import AStarSearch, AutoSearch, ScanSearch
 from .interface import Search
@@ -16,9 +17,11 @@ _OF_BOXES = {"auto": if_cheaper, "astar": never, "scan": always}
 
 def make_search(settings: Settings) -> Search:
     """The search that settings ask for."""
-    k, is_beam = settings.neighbors, settings.search == "beam"
-    name = "auto" if is_beam else settings.search
+    k, name = settings.neighbors, settings.search
+    name = "auto" if name in ("beam", "cells") else name
     exact: Search = (
         CollapsedSearch(k, _OF_BOXES[name]) if settings.collapses else _OF_POINTS[name](k)
     )
-    return BeamSearch(k, settings.beam_width, exact) if is_beam else exact
+    if settings.search == "beam":
+        return BeamSearch(k, settings.beam_width, exact)
+    return CellsSearch(k, settings.recall, exact) if settings.search == "cells" else exact

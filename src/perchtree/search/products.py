@@ -1,20 +1,23 @@
 """Exact nearest neighbours of a batch by tiled matrix products."""
 
 import functools
+import threading
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.scan import Block, Tile, centre_rows, scan_tile
-from .._kernels.schema import NONE
+from .._kernels.scan import Block, Memory, Tile, centre_rows, scan_tile
+from .._kernels.schema import NONE, Counts
 from .threads import one_blas_thread, run_tasks
 
 # Measured from d = 16 to 2,048: larger tiles gain 3 % at most, 256 x 512 loses up to a fifth; the
 # products of a tile stay in the cache. Plain direct distances took 3 to 6 times as long.
 BLOCK_ROWS = 1024
 TILE_COLUMNS = 512
+WIDEST_TILE = 2**15
+"""For few rows: calls from Python would otherwise cost more than the products."""
 
 
 class Nearest(NamedTuple):
@@ -23,8 +26,11 @@ class Nearest(NamedTuple):
     near: NDArray[np.float32]
     """Squared distances; infinite where there are fewer points."""
     ids: NDArray[np.int32]
-    computed: int
-    """Distances computed directly."""
+
+    @classmethod
+    def unknown(cls, n_rows: int, k: int) -> "Nearest":
+        """None found yet."""
+        return cls(np.full((n_rows, k), np.inf, np.float32), np.full((n_rows, k), NONE, np.int32))
 
 
 class Points(NamedTuple):
@@ -34,12 +40,37 @@ class Points(NamedTuple):
     ids: NDArray[np.int32]
 
 
-class _Frame(NamedTuple):
-    """Where the data is moved to before products are taken, so that they are accurate."""
+class Columns(NamedTuple):
+    """Rows in the form of which products are taken: of all features, or of fewer columns.
 
-    centre: NDArray[np.float32]
-    scale: np.float32
-    squared_scale: float
+    - `heads`: float32 (n, w), of which products are taken;
+    - `rests`: float32 (n,), the norm of what they leave out;
+    - `halves`: float64 (n,), half the squared norms, less what rounding may have added;
+    - `image`: float32 (n, more), rotated coordinates, the heads among them; or no columns;
+    - `last_rests`: float32 (n,), the norm of what these leave out.
+    """
+
+    heads: NDArray[np.float32]
+    rests: NDArray[np.float32]
+    halves: NDArray[np.float64]
+    image: NDArray[np.float32]
+    last_rests: NDArray[np.float32]
+
+
+class Space(Protocol):
+    """Where rows are compared with points: what products are taken of."""
+
+    @property
+    def split(self) -> int:
+        """How many rotated coordinates products are taken of."""
+
+    @property
+    def squared_scale(self) -> float: ...
+
+    def queries(self, part: slice) -> Columns: ...
+
+    def reader(self) -> Callable[[slice], Columns]:
+        """Give access to parts of the points, one at a time, for one thread."""
 
 
 def scan_points(
@@ -53,75 +84,139 @@ def scan_points(
 
     `bounds` is the lower and upper corner of a box around the points.
     """
-    return _scan(rows, points, _make_frame(rows, bounds), k, n_jobs, earlier=False)
+    answers = Nearest.unknown(len(rows), k)
+    scan(rows, points, AllFeatures(rows, points.rows, bounds), answers, n_jobs)
+    return answers
 
 
 def scan_earlier(points: Points, k: int, n_jobs: int = 1) -> Nearest:
     """Find the k nearest of each of some points among those before it."""
-    return _scan(points.rows, points, _make_frame(points.rows, None), k, n_jobs, earlier=True)
+    answers = Nearest.unknown(len(points.rows), k)
+    space = AllFeatures(points.rows, points.rows, None)
+    scan(points.rows, points, space, answers, n_jobs, earlier=True)
+    return answers
 
 
-def _scan(
-    rows: NDArray[np.float32], points: Points, frame: _Frame, k: int, n_jobs: int, *, earlier: bool
-) -> Nearest:
-    near = np.full((len(rows), k), np.inf, np.float32)
-    ids = np.full((len(rows), k), NONE, np.int32)
-    computed = np.zeros(len(rows) // BLOCK_ROWS + 1, np.int64)
+def scan(
+    rows: NDArray[np.float32],
+    points: Points,
+    space: Space,
+    answers: Nearest,
+    n_jobs: int,
+    *,
+    earlier: bool = False,
+    stop: threading.Event | None = None,
+) -> Counts:
+    """Improve the answers for rows by points; how much had to be looked at, and computed.
+
+    With `earlier` the points are the rows, and each is only compared with those before it.
+    """
+    counts = np.zeros((len(rows) // BLOCK_ROWS + 1, 2), np.int64)
 
     def scan_block(first: int, go_on: Callable[[], None]) -> None:
         part = slice(first, min(first + BLOCK_ROWS, len(rows)))
-        block = Block(rows[part], np.empty_like(rows[part]), np.empty(part.stop - first),
-                      near[part], ids[part])  # fmt: skip
-        centre_rows(block.rows, frame.centre, frame.scale, block.centred, block.halves)
+        queries = space.queries(part)
+        block = Block(rows[part], queries.halves, queries.rests, queries.image, queries.last_rests,
+                      answers.near[part], answers.ids[part])  # fmt: skip
         stop = part.stop if earlier else len(points.rows)
-        computed[first // BLOCK_ROWS] = _scan_tiles(
-            block, Points(points.rows[:stop], points.ids[:stop]), frame,
-            first if earlier else None, go_on,
+        _scan_tiles(
+            block, queries.heads, Points(points.rows[:stop], points.ids[:stop]), space,
+            first if earlier else None, counts[first // BLOCK_ROWS], go_on,
         )  # fmt: skip
 
     with one_blas_thread():
         # Later blocks have more earlier rows: begin with them, and threads end together.
         starts = range(0, len(rows), BLOCK_ROWS)[::-1]
-        run_tasks([functools.partial(scan_block, start) for start in starts], n_jobs)
-    return Nearest(near, ids, int(computed.sum()))
+        run_tasks([functools.partial(scan_block, start) for start in starts], n_jobs, stop)
+    return np.asarray(counts.sum(axis=0))
 
 
 def _scan_tiles(
-    block: Block, points: Points, frame: _Frame, start: int | None, go_on: Callable[[], None]
-) -> int:
+    block: Block,
+    heads: NDArray[np.float32],
+    points: Points,
+    space: Space,
+    start: int | None,
+    counts: Counts,
+    go_on: Callable[[], None],
+) -> None:
     """Compare a block with tile after tile; if `start` is given, query i only with points
-    before `start` + i. Returns the number of distances computed directly.
+    before `start` + i.
 
     The newest points come first: in data that arrives in some order they are the nearest, and
     bounds are tight at once. (Sorted numbers took seven times as long from the other end.)
     """
-    centred = np.empty((TILE_COLUMNS, block.rows.shape[1]), np.float32)
-    halves = np.empty(TILE_COLUMNS, np.float64)
-    memory = np.empty(len(block.rows) * TILE_COLUMNS, np.float32)
-    computed = 0
-    for first in range(0, len(points.rows), TILE_COLUMNS)[::-1]:
+    read = space.reader()
+    widest = min(max(TILE_COLUMNS, 2**19 // len(heads)), WIDEST_TILE, max(1, len(points.rows)))
+    memory = np.empty(len(heads) * widest, np.float32)
+    marks = np.zeros(widest // 8 + 1, np.uint64)
+    working = Memory(marks.view(np.uint8), marks, np.empty(widest + 8, np.int32), counts)
+    for first in range(0, len(points.rows), widest)[::-1]:
         go_on()
-        columns = points.rows[first : first + TILE_COLUMNS]
-        width = len(columns)
-        centre_rows(columns, frame.centre, frame.scale, centred[:width], halves[:width])
-        products = memory[: len(block.rows) * width].reshape(-1, width)
-        np.dot(block.centred, centred[:width].T, out=products)
-        tile = Tile(columns, halves[:width].astype(np.float32), points.ids[first : first + width])
+        part = slice(first, min(first + widest, len(points.rows)))
+        width = part.stop - first
+        columns = read(part)
+        products = memory[: len(heads) * width].reshape(-1, width)
+        np.dot(heads, columns.heads.T, out=products)
+        tile = Tile(points.rows[part], columns.halves.astype(np.float32), columns.rests,
+                    columns.image, columns.last_rests, points.ids[part])  # fmt: skip
         diagonal = width if start is None else start - first
-        computed += scan_tile(block, products, tile, frame.squared_scale, diagonal)
-    return computed
+        scan_tile(block, products, tile, space.split, space.squared_scale, diagonal, working)
 
 
-def _make_frame(rows: NDArray[np.float32], bounds: NDArray[np.float32] | None) -> _Frame:
+class AllFeatures:
+    """Products of all features, moved to a centre so that they are accurate."""
+
+    split = 0
+
+    def __init__(
+        self,
+        rows: NDArray[np.float32],
+        points: NDArray[np.float32],
+        bounds: NDArray[np.float32] | None,
+    ) -> None:
+        self._rows, self._points = rows, points
+        self._centre, self._scale = _find_frame(rows, bounds)
+        self.squared_scale = float(self._scale) ** 2
+
+    def queries(self, part: slice) -> Columns:
+        return self._columns(self._rows[part], np.empty_like(self._rows[part]))
+
+    def reader(self) -> Callable[[slice], Columns]:
+        memory = np.empty((0, self._points.shape[1]), np.float32)
+
+        def read(part: slice) -> Columns:
+            nonlocal memory
+            if len(memory) < part.stop - part.start:
+                memory = np.empty((part.stop - part.start, memory.shape[1]), np.float32)
+            return self._columns(self._points[part], memory[: part.stop - part.start])
+
+        return read
+
+    def _columns(self, rows: NDArray[np.float32], centred: NDArray[np.float32]) -> Columns:
+        halves, nothing = np.empty(len(rows)), np.zeros(len(rows), np.float32)
+        centre_rows(rows, self._centre, self._scale, centred, halves)
+        return Columns(centred, nothing, halves, np.empty((len(rows), 0), np.float32), nothing)
+
+
+def _find_frame(
+    rows: NDArray[np.float32], bounds: NDArray[np.float32] | None
+) -> tuple[NDArray[np.float32], np.float32]:
     """Centre and scale such that no norm is above 1: nothing overflows, little underflows."""
     if len(rows) == 0:
-        return _Frame(np.zeros(rows.shape[1], np.float32), np.float32(1), 1.0)
+        return np.zeros(rows.shape[1], np.float32), np.float32(1)
     centre = rows.mean(axis=0, dtype=np.float64).astype(np.float32)
     lower, upper = rows.min(axis=0), rows.max(axis=0)
     if bounds is not None:
         lower, upper = np.minimum(lower, bounds[0]), np.maximum(upper, bounds[1])
+    return centre, find_scale(centre.astype(np.float64), lower, upper)
+
+
+def find_scale(
+    centre: NDArray[np.float64], lower: NDArray[np.float32], upper: NDArray[np.float32]
+) -> np.float32:
+    """The power of two that brings all of a box within 1 of the centre."""
     sides = np.maximum(upper.astype(np.float64) - centre, centre - lower.astype(np.float64))
     reach = float(np.sqrt((sides**2).sum()))
     exponent = -np.ceil(np.log2(reach)) if reach > 0 else 0.0
-    scale = np.float32(2.0 ** np.clip(exponent, -120, 120))
-    return _Frame(centre, scale, float(scale) ** 2)
+    return np.float32(2.0 ** np.clip(exponent, -120, 120))

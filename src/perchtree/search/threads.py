@@ -1,16 +1,19 @@
 """Threads: a few Python threads whose kernels release the GIL, and BLAS kept to one of them."""
 
+import mmap
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from .._arguments import as_count
+
+T = TypeVar("T")
 
 
 def count_jobs(n_jobs: int | None) -> int:
@@ -23,27 +26,48 @@ def count_jobs(n_jobs: int | None) -> int:
     return as_count("n_jobs", n_jobs)
 
 
+_OF_A_THREAD = 2**25
+"""Bytes of address space that a thread needs at most, its stack included."""
+
+
+def has_room_for(n_threads: int) -> bool:
+    """Whether there is memory for more threads.
+
+    Whoever starts one without waits for ever: Python returns from `Thread.start` only when the
+    thread says that it runs, which takes memory.
+    """
+    try:
+        mmap.mmap(-1, n_threads * _OF_A_THREAD).close()
+    except (OSError, MemoryError):
+        return False
+    return True
+
+
 class StoppedError(Exception):
     """Raised in a worker whose result nobody waits for any more."""
 
 
-def run_tasks(tasks: Iterable[Callable[[Callable[[], None]], Any]], n_jobs: int) -> None:
+def run_tasks(
+    tasks: Iterable[Callable[[Callable[[], None]], Any]],
+    n_jobs: int,
+    stopped: threading.Event | None = None,
+) -> None:
     """Carry out tasks on `n_jobs` threads; return when all are done.
 
     Each task is given a function to call now and then: it raises `StoppedError` once the caller
-    was interrupted, so that Ctrl-C does not have to wait. No worker outlives this call.
+    was interrupted, so that Ctrl-C does not have to wait, or `stopped` is set. No worker outlives
+    this call.
     """
-    tasks = list(tasks)
-    if n_jobs == 1 or len(tasks) <= 1:
-        for task in tasks:
-            task(lambda: None)
-        return
-    stop = threading.Event()
+    tasks, stop = list(tasks), threading.Event()
 
     def go_on() -> None:
-        if stop.is_set():
+        if stop.is_set() or (stopped is not None and stopped.is_set()):
             raise StoppedError
 
+    if n_jobs == 1 or len(tasks) <= 1 or not has_room_for(min(n_jobs, len(tasks))):
+        for task in tasks:
+            task(go_on)
+        return
     pool = ThreadPoolExecutor(min(n_jobs, len(tasks)))
     try:
         for future in [pool.submit(task, go_on) for task in tasks]:
@@ -64,6 +88,31 @@ def _shut_down(pool: ThreadPoolExecutor) -> None:
             interrupt = error
     if interrupt is not None:
         raise interrupt
+
+
+class Background:
+    """Work that is begun now and asked for later: in a thread of its own, if several are allowed.
+
+    Nothing that was begun outlives the `with` block: work that nobody waits for is told to stop.
+    """
+
+    def __init__(self, n_jobs: int) -> None:
+        self._pool = ThreadPoolExecutor(1) if n_jobs > 1 and has_room_for(1) else None
+        self._stop = threading.Event()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        if self._pool is not None:
+            _shut_down(self._pool)
+
+    def begin(self, work: Callable[[threading.Event], T]) -> Callable[[], T]:
+        """Begin work, which is given an event that tells it to stop; how to wait for its result."""
+        if self._pool is None:
+            return lambda: work(self._stop)
+        return self._pool.submit(work, self._stop).result
 
 
 class _BlasThreads:

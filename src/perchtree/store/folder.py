@@ -14,19 +14,29 @@ from filelock import lock_descriptor
 
 from .._arrays import used_rows
 from .._kernels.schema import NEXT_ID
+from ..clusters.following import Followed
 from ..errors import ReadOnlyError
 from ..files.contents import StoredTree
 from ..files.locking import FileInUseError, lock_for_writing
+from ..search.threads import has_room_for
 from ..settings import Settings
 from ..tree import ClusterTree
 from . import facts as fact_table
+from .events import PUT_CLUSTER, PUT_EVENT, Events, as_cluster, as_event, forget_removed
 from .facts import as_json, fact, read_facts
 from .journal import HEAD, Journal
 from .maker import made_by
 from .operations import read_operations
 from .replay import find_start, replay, replayed
 from .rows import ADD, CORRECT, Record, Rows, as_pair, as_row
-from .schema import connect, create_tables, exists_in, plain_errors, truncate_log
+from .schema import (
+    connect,
+    create_tables,
+    exists_in,
+    plain_errors,
+    truncate_log,
+    update_tables,
+)
 from .snapshots import Copy, remove_before, sync_folder, write_snapshot
 from .trees import base_operation, base_removed, removed_from, write_base
 
@@ -51,6 +61,8 @@ class Beginning(NamedTuple):
     stored: StoredTree | None = None
     records: Iterable[tuple[int, Record]] = ()
     pairs: Iterable[tuple[int, int, bool]] = ()
+    followed: Followed = Followed([], {}, [])
+    """A standing clustering, and what has become of its clusters."""
 
 
 class Store:
@@ -87,15 +99,22 @@ class Store:
                     raise FileNotFoundError(f"there is no collection in {self.name}")
                 _begin(self._writer, beginning)
                 sync_folder(self.folder)
+            update_tables(self._writer)
             # What an earlier process could not sync is written again, as a whole.
             truncate_log(self._writer)
         elif not (self.folder / DATABASE).is_file():
             raise FileNotFoundError(f"there is no collection in {self.name}")
+        never_begun = FileNotFoundError(
+            f"there is no collection in {self.name}: it was never begun"
+        )
+        if (self.folder / f"{DATABASE}-journal").exists():  # only while the database is made
+            raise never_begun
         self._reader = connect(self.folder / DATABASE, write=False)
         self._held.callback(self._reader.close)
         if not exists_in(self._reader):
-            raise FileNotFoundError(f"there is no collection in {self.name}: it was never begun")
+            raise never_begun
         self.rows = Rows(self._reader, self.name)
+        self.events = Events(self._reader, self.rows.lock, self.name)
         self._begin_reading()
 
     def _take_lock(self) -> None:
@@ -210,6 +229,7 @@ class Store:
                 connection.execute("BEGIN IMMEDIATE")
                 write_base(connection, number, stored)
                 connection.execute("DELETE FROM operations")
+                forget_removed(connection, None if stored is None else stored.tree)
                 connection.execute("INSERT INTO words (words) VALUES ('optimize')")
                 for row in (fact(MADE_BY, by.encode()), fact(SWEEP, b"1")):
                     connection.execute(fact_table.PUT, row)
@@ -247,7 +267,7 @@ class Store:
         if removed > max(_COMPACT_ROWS, n_points // _COMPACT_SHARE):
             self.compact(tree)
         elif done > max(_SNAPSHOT_ROWS, n_points // _SNAPSHOT_SHARE) and (
-            self._thread is None or not self._thread.is_alive()
+            (self._thread is None or not self._thread.is_alive()) and has_room_for(1)
         ):
             thread = threading.Thread(
                 target=self._snapshot_aside, args=(tree,), name="perchtree snapshot", daemon=True
@@ -294,6 +314,9 @@ def _begin(connection: sqlite3.Connection, beginning: Beginning) -> None:
     write_base(connection, 0, beginning.stored)
     connection.executemany(ADD, (as_row(*record) for record in beginning.records))
     connection.executemany(CORRECT, (as_pair(*pair) for pair in beginning.pairs))
+    changes, anchors, _ = beginning.followed
+    connection.executemany(PUT_CLUSTER, (as_cluster(*pair) for pair in anchors.items()))
+    connection.executemany(PUT_EVENT, (as_event(change) for change in changes))
     connection.execute("COMMIT")
 
 

@@ -53,19 +53,25 @@ class Rows:
     """Reads records, from any thread, one question at a time."""
 
     def __init__(self, connection: sqlite3.Connection, name: str) -> None:
-        self._connection, self._name, self._lock = connection, name, threading.Lock()
+        self._connection, self._name, self.lock = connection, name, threading.Lock()
 
     def __len__(self) -> int:
-        with self._lock:
+        with self.lock:
             return int(self._connection.execute("SELECT count(*) FROM records").fetchone()[0])
 
     def first_key(self) -> Any:
         """Any key; None if no record has one."""
-        with self._lock:
+        with self.lock:
             found = self._connection.execute(
                 "SELECT key FROM records WHERE key IS NOT NULL LIMIT 1"
             ).fetchone()
         return None if found is None else found[0]
+
+    def has(self, column: str) -> bool:
+        """Whether any record has a "key", a "text" or a "class": a look at all if none has."""
+        with self.lock:
+            query = f"SELECT 1 FROM records WHERE {column} IS NOT NULL LIMIT 1"
+            return self._connection.execute(query).fetchone() is not None
 
     def get(self, ids: Sequence[int]) -> dict[int, Record]:
         """The records with these ids, those that are there."""
@@ -84,7 +90,7 @@ class Rows:
         """The ids of the keys that are there, all of one kind."""
         found: dict[Any, int] = {}
         query = f"{_SELECT} WHERE key = ?"
-        with plain_errors(self._name), self._lock:
+        with plain_errors(self._name), self.lock:
             for key in keys:
                 row = self._connection.execute(query, (key,)).fetchone()
                 if row is not None:
@@ -93,7 +99,7 @@ class Rows:
 
     def search(self, query: str, most: int) -> list[int]:
         """The ids of records whose text or key matches a full-text query, best first."""
-        with self._lock:
+        with self.lock:
             try:
                 rows = self._connection.execute(
                     "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?",
@@ -107,7 +113,7 @@ class Rows:
 
     def _read(self, query: str, given: Iterable[Any]) -> list[tuple[int, Record]]:
         with plain_errors(self._name):
-            with self._lock:
+            with self.lock:
                 rows = self._connection.execute(query, tuple(given)).fetchall()
             return [_checked(row) for row in rows]
 

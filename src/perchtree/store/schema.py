@@ -11,7 +11,7 @@ from pathlib import Path
 from ..errors import CorruptFileError
 from ..files.locking import FileInUseError
 
-VERSION = 1
+VERSION = 2
 APPLICATION = 0x50524348
 """SQLite's mark for files of one application: "PRCH"."""
 
@@ -35,6 +35,16 @@ CREATE TABLE corrections (
 CREATE INDEX corrections_by_b ON corrections (b);
 CREATE TABLE base (
     name TEXT, part INTEGER, data BLOB NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (name, part)
+);
+CREATE TABLE clusters (
+    number INTEGER PRIMARY KEY, anchor INTEGER NOT NULL, digest INTEGER NOT NULL
+);
+CREATE TABLE events (
+    number INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL,
+    about TEXT NOT NULL,
+    ids BLOB NOT NULL,
+    digest BLOB NOT NULL
 );
 CREATE VIRTUAL TABLE words USING fts5 (key, text, content = 'records', content_rowid = 'id');
 CREATE TRIGGER words_in AFTER INSERT ON records
@@ -114,6 +124,18 @@ def create_tables(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
     connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def update_tables(connection: sqlite3.Connection) -> None:
+    """Make the tables that a database of an earlier version lacks."""
+    if connection.execute("PRAGMA user_version").fetchone()[0] == VERSION:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    for statement in _statements():
+        if statement.startswith(("CREATE TABLE clusters", "CREATE TABLE events")):
+            connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {VERSION}")
+    connection.execute("COMMIT")
 
 
 def _statements() -> list[str]:

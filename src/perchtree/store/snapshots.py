@@ -16,6 +16,7 @@ from .._kernels.schema import Tree
 from ..errors import CorruptFileError
 from ..files.contents import Contents, StoredTree
 from ..files.trees import load_tree, save_tree
+from ..search.threads import has_room_for
 
 _NAME = re.compile(r"snapshot-([0-9]+)\.perch")
 _LEFTOVER = re.compile(r"\.snapshot-[0-9]+\.perch\..*\.part")
@@ -91,8 +92,12 @@ class Copy:
             step = max(1, _PIECE * len(array) // max(1, array.nbytes))
             ends = range(0, len(array), step)
             pieces += [(target[i : i + step], array[i : i + step]) for i in ends]
-        with ThreadPoolExecutor(2) as pool:  # two move more bytes than one, half as long
-            list(pool.map(lambda piece: np.copyto(*piece), pieces))
+        if len(pieces) <= len(copied) or not has_room_for(2):
+            for piece in pieces:
+                np.copyto(*piece)
+        else:
+            with ThreadPoolExecutor(2) as pool:  # two move more bytes than one, half as long
+                list(pool.map(lambda piece: np.copyto(*piece), pieces))
         return stored._replace(tree=Tree(**copied))
 
 

@@ -11,7 +11,7 @@ from .._arrays import used_rows
 from .._kernels.schema import N_POINTS, NEXT_ID, STATE, Tree
 from ..errors import CorruptFileError
 from ..files.contents import StoredTree
-from ..files.trees import verify_tree
+from ..files.trees import INDEX, verified
 from ..settings import Settings
 from .facts import PUT, as_json, fact
 from .schema import digest_of
@@ -30,13 +30,18 @@ def write_base(connection: sqlite3.Connection, operation: int, stored: StoredTre
     described: dict[str, Any] = {"operation": operation}
     if stored is not None:
         arrays = dict(used_rows(stored.tree))
+        index = {f"{INDEX}/{name}": array for name, array in stored.search_index.items()}
         described["tree"] = {
             "settings": stored.settings.as_dict(),
-            "work": stored.work,
+            "work": stored.lasting_work,
             "removed": removed_from(stored),
             "shapes": {name: list(array.shape) for name, array in arrays.items()},
+            "index": {
+                name: [list(array.shape), array.dtype.newbyteorder("<").str]
+                for name, array in index.items()
+            },
         }
-        for name, array in arrays.items():
+        for name, array in (arrays | index).items():
             _write_array(connection, name, array)
     connection.execute(PUT, fact(BASE, as_json(described)))
 
@@ -70,16 +75,23 @@ def read_base(connection: sqlite3.Connection, facts: dict[str, bytes]) -> Stored
     described = json.loads(facts[BASE]).get("tree")
     if described is None:
         return None
-    dtypes = {"nodes": "<i4", "ids": "<i4", "points": "<f4", "boxes": "<f4", "state": "<i8"}
+    dtypes = {
+        "nodes": "<i4", "ids": "<i4", "lists": "<i4", "points": "<f4", "boxes": "<f4",
+        "state": "<i8",
+    }  # fmt: skip
     arrays = {
         name: _read_array(connection, name, tuple(shape), np.dtype(dtypes.get(name, "<f8")))
         for name, shape in described["shapes"].items()
     }
     if arrays["state"].shape != (len(STATE),):
         raise CorruptFileError("the database holds a tree of another version of perchtree")
-    stored = StoredTree(Settings.of(described["settings"]), Tree(**arrays), described["work"])
-    verify_tree("the database", stored)
-    return stored
+    index = {
+        name.removeprefix(f"{INDEX}/"): _read_array(connection, name, tuple(shape), np.dtype(dtype))
+        for name, (shape, dtype) in described.get("index", {}).items()
+    }
+    settings = Settings.of(described["settings"])
+    stored = StoredTree(settings, Tree(**arrays), described["work"], index)
+    return verified("the database", stored)
 
 
 def _read_array(

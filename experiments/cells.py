@@ -1,0 +1,167 @@
+"""Search in cells beside exact search: writes docs/cells.md.
+
+python -m experiments.cells quality [--rows N] [--orders N]
+python -m experiments.cells persons [--rows N] [--features N] [--exact N]
+
+Each keeps its figures in results/cells.json and writes the page from all that are there.
+"""
+
+import argparse
+import json
+import platform
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from perchtree import ClusterTree
+from perchtree.encode import Chars
+from perchtree.metrics import dendrogram_purity
+
+from .data import NAMES, load
+from .modes import table
+from .persons import records
+
+RESULTS = Path(__file__).parent / "results" / "cells.json"
+PAGE = Path(__file__).parents[1] / "docs" / "cells.md"
+GUIDE = Path(__file__).parent / "cells_guide.md"
+_PIECES = 20
+"""Parts of a long insert that are timed one by one."""
+
+
+def quality(n_rows: int, orders: int) -> dict[str, Any]:
+    """Purity and recall on every data set."""
+    found = {}
+    for name in tqdm(NAMES):
+        runs = [compare(*load(name, n_rows, seed)) for seed in range(orders)]
+        found[name] = {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
+    return {"rows": n_rows, "orders": orders, "data": found}
+
+
+def compare(X: Any, classes: Any) -> dict[str, float]:
+    """One order of a data set, by both searches."""
+    figures: dict[str, float] = {"points": len(X)}
+    for search in ("auto", "cells"):
+        tree = ClusterTree(X.shape[1], search=search, n_jobs=-1)
+        tree.insert(X)
+        figures[search] = dendrogram_purity(tree, classes)
+    stats = tree.stats
+    figures["checked"], figures["found"] = stats.cells_checked, stats.cells_found
+    return figures
+
+
+def persons(n_rows: int, n_features: int, n_exact: int) -> dict[str, Any]:
+    """Many records of people: time as the tree grows, and purity beside that of exact search."""
+    texts, entities = records(n_rows, max(1, n_rows // 4))
+    encoder = Chars(n_features).learned(texts[:20_000])
+    X = np.concatenate([encoder.encode(texts[i : i + 10_000]) for i in range(0, n_rows, 10_000)])
+    ClusterTree(n_features, search="cells", n_jobs=-1).insert(X[:5_000])  # compiled
+    tree = ClusterTree(n_features, search="cells", n_jobs=-1)
+    seconds, purity = [], []
+    for part in tqdm(np.array_split(np.arange(n_rows), _PIECES)):
+        start = time.perf_counter()
+        tree.insert(X[part])
+        seconds.append(time.perf_counter() - start)
+        if len(purity) == 0 and tree.n_points >= n_exact:
+            own = ClusterTree(n_features, search="cells", n_jobs=-1)
+            exact = ClusterTree(n_features, n_jobs=-1)
+            for twin in (own, exact):
+                twin.insert(X[:n_exact])
+                purity.append(dendrogram_purity(twin, entities[:n_exact]))
+    stats = tree.stats
+    return {
+        "rows": n_rows, "features": n_features, "exact": n_exact, "purity": purity,
+        "seconds": seconds, "checked": stats.cells_checked, "found": stats.cells_found,
+        "renewals": stats.renewals, "latency": latency(tree, texts[:500], encoder),
+    }  # fmt: skip
+
+
+def latency(tree: ClusterTree, texts: list[str], encoder: Any) -> dict[str, list[float]]:
+    """Milliseconds for one row at a time: the median and the 99th percentile."""
+    rows = encoder.encode([text[::-1] for text in texts])
+    found = {}
+    for name, call in (
+        ("nearest", lambda row: tree.nearest(row, exact=False)),
+        ("insert", tree.insert),
+    ):
+        times = []
+        for row in rows:
+            start = time.perf_counter()
+            call(row[np.newaxis])
+            times.append(1000 * (time.perf_counter() - start))
+        found[name] = [float(value) for value in np.percentile(times, [50, 99])]
+    return found
+
+
+def page(results: dict[str, Any]) -> Iterator[str]:
+    yield GUIDE.read_text()
+    yield f"Measured on {platform.machine()} with two threads, by `python -m experiments.cells`.\n"
+    if "quality" in results:
+        yield from _quality(results["quality"])
+    for name in sorted(name for name in results if name.startswith("persons")):
+        yield from _persons(results[name])
+
+
+def _quality(own: dict[str, Any]) -> Iterator[str]:
+    yield "## Purity and recall\n"
+    yield (
+        f"Grafted trees (the default) of up to {own['rows']:,} rows, mean over {own['orders']} "
+        "random orders. *Recall*: of the inserts that were also searched exactly, the share whose "
+        "nearest neighbour was found. (Up to 4,096 points all searches are exact.)\n"
+    )
+    rows = []
+    for name, run in own["data"].items():
+        recall = f"{run['found'] / run['checked']:.3f}" if run["checked"] else "-"
+        share = run["cells"] / run["auto"]
+        rows.append([
+            name, f"{run['points']:,.0f}", f"{run['auto']:.3f}", f"{run['cells']:.3f}",
+            f"{share:.1%}", recall,
+        ])  # fmt: skip
+    yield from table(["data", "rows", "exact", "cells", "cells / exact", "recall"], rows)
+
+
+def _persons(own: dict[str, Any]) -> Iterator[str]:
+    n_rows, seconds = own["rows"], own["seconds"]
+    yield f"## {n_rows:,} records of people, {own['features']} dimensions\n"
+    recall = own["found"] / max(1, own["checked"])
+    lines = [
+        ["all inserts", f"{sum(seconds):,.0f} s"],
+        ["a row, by twentieths of the way", ", ".join(
+            f"{1e6 * s * _PIECES / n_rows:,.0f}" for s in seconds[::3]) + " us"],
+        ["recall", f"{recall:.3f} of {own['checked']} rows"],
+        ["cells made anew", f"{own['renewals']} times"],
+    ]  # fmt: skip
+    if own["purity"]:
+        cells, exact = own["purity"]
+        both = f"{cells:.4f}, by exact search {exact:.4f}"
+        lines.append([f"purity of the first {own['exact']:,} rows", both])
+    for name, (median, worst) in own["latency"].items():
+        lines.append(
+            [f"one row, {name}", f"median {median:.1f} ms, 99th percentile {worst:.1f} ms"]
+        )
+    yield from table(["what", "measured"], lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("what", choices=["quality", "persons"])
+    parser.add_argument("--rows", type=int)
+    parser.add_argument("--orders", type=int, default=5)
+    parser.add_argument("--features", type=int, default=256)
+    parser.add_argument("--exact", type=int, default=200_000)
+    given = parser.parse_args()
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    if given.what == "quality":
+        results["quality"] = quality(given.rows or 20_000, given.orders)
+    else:
+        n_rows = given.rows or 1_000_000
+        results[f"persons-{n_rows}-{given.features}"] = persons(n_rows, given.features, given.exact)
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    PAGE.write_text("\n".join(page(results)).rstrip() + "\n")
+
+
+if __name__ == "__main__":
+    main()

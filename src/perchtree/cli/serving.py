@@ -1,0 +1,177 @@
+"""serve: a collection over HTTP."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from ..inert import inert_line
+from .options import FOLDER, QUIET
+from .running import Command, say
+
+PORT = 8732
+_DEMO_DISTANCE = 40.0
+"""Between handwritten digits that are much alike."""
+
+
+@click.command(cls=Command)
+@click.argument("folder", required=False, type=click.Path())
+@click.option("--demo", is_flag=True, help="Serve bundled data, in a folder that is removed again.")
+@click.option("--new", is_flag=True, help=f"Make the folder, NAME{FOLDER}, if there is none.")
+@click.option("--encoder", help="Of a new folder: what makes vectors of texts, such as words.")
+@click.option(
+    "--distance", type=click.FloatRange(0, max=1e30),
+    help="Keep clusters of what is at most so far apart up to date. [default: as the folder does]",
+)  # fmt: skip
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option(
+    "--port",
+    default=PORT,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="0: any free.",
+)
+@click.option(
+    "--token-file", type=click.Path(exists=True, dir_okay=False),
+    help="Requests need the token in this file. [or: PERCHTREE_TOKEN in the environment]",
+)  # fmt: skip
+@click.option(
+    "--read-token-file", type=click.Path(exists=True, dir_okay=False),
+    help="A token that may only read. [or: PERCHTREE_READ_TOKEN in the environment]",
+)  # fmt: skip
+@click.option("--insecure", is_flag=True, help="Other machines need no token. Do not.")
+@click.option("--allow-host", multiple=True, metavar="NAME", help="Another name of the service.")
+@click.option(
+    "--allow-origin", multiple=True, metavar="URL", help="Another site whose pages may use it."
+)
+@click.option("--certificate", type=click.Path(exists=True), help="For https: a PEM file.")
+@click.option("--private-key", type=click.Path(exists=True), help="For https: a PEM file.")
+@click.option("--workers", default=1, help="Only 1: one process owns a collection.")
+@QUIET
+def serve(
+    folder: str | None, demo: bool, new: bool, encoder: str | None, distance: float | None,
+    host: str, port: int,
+    token_file: str | None, read_token_file: str | None, insecure: bool,
+    allow_host: Sequence[str], allow_origin: Sequence[str], certificate: str | None,
+    private_key: str | None, workers: int, quiet: bool,
+) -> None:  # fmt: skip
+    """Serve FOLDER over HTTP: insert, remove, ask and watch, until Ctrl-C or SIGTERM.
+
+    Only this machine can reach it, unless another --host is given; that needs a token. See
+    docs/service.md.
+    """
+    if (folder is None) != demo:
+        raise click.UsageError("give a folder, or --demo for bundled data")
+    if workers != 1:
+        raise click.UsageError(
+            "only one worker: the tree is in the memory of the one process that may change it, and "
+            "its threads share the work"
+        )
+    if (certificate is None) != (private_key is None):
+        raise click.UsageError("https needs both --certificate and --private-key")
+    try:
+        from ..serve.running import Place, run
+    except ImportError as error:
+        raise ImportError(f"{error.name} is missing: pip install 'perchtree[serve]'") from None
+    access = _access(host, token_file, read_token_file, insecure, allow_host, allow_origin)
+    service = _demo_service() if folder is None else _service(folder, new, encoder)
+    if distance is not None:
+        service.collection.keep_clusters(distance)
+    elif service.collection.standing is None:
+        say("no clusters are kept up to date: --distance does so, and watches what becomes of them")
+    _log_requests(quiet)
+    place = Place(host, port, certificate, private_key)
+
+    def started(address: str) -> None:
+        click.echo(inert_line(f"perch: {len(service.collection):,} records at {address}"))
+
+    try:
+        run(service, access, place, started)
+    finally:
+        service.collection.close()
+
+
+def _access(
+    host: str, token_file: str | None, read_token_file: str | None, insecure: bool,
+    names: Sequence[str], origins: Sequence[str],
+) -> Any:  # fmt: skip
+    from ..serve.security import Access, host_names, is_loopback
+
+    write = _token(token_file, "PERCHTREE_TOKEN")
+    read = _token(read_token_file, "PERCHTREE_READ_TOKEN")
+    if not is_loopback(host) and write is None and read is None and not insecure:
+        raise click.UsageError(
+            f"other machines can reach {host}: give --token-file (`openssl rand -hex 32` makes a "
+            "token), or --insecure if everybody may read and change everything"
+        )
+    hosts = host_names(host, names)
+    if not hosts:
+        raise click.UsageError(
+            f"{host} is every address of this machine: name it as others do, --allow-host NAME"
+        )
+    return Access(hosts, frozenset(origin.rstrip("/") for origin in origins), write, read)
+
+
+def _token(path: str | None, variable: str) -> str | None:
+    """A token from a file or the environment."""
+    import os
+    from pathlib import Path
+
+    from ..serve.security import checked_token
+
+    if path is not None:
+        return checked_token(Path(path).read_text(errors="replace"), path)
+    return checked_token(os.environ[variable], variable) if variable in os.environ else None
+
+
+def _service(folder: str, new: bool, encoder: str | None) -> Any:
+    from pathlib import Path
+
+    from ..collection import Collection
+    from ..serve.service import Service
+    from ..store.folder import DATABASE
+
+    if not folder.rstrip("/\\").endswith(FOLDER):
+        raise click.UsageError(
+            f"a service needs a folder: `perch fit {folder} -o NAME{FOLDER}` makes one of a file"
+        )
+    exists = (Path(folder) / DATABASE).is_file()
+    if not exists and not new:
+        raise FileNotFoundError(f"there is no collection in {folder}: --new makes one")
+    if exists and encoder is not None and new:
+        encoder = None
+    return Service(Collection.open(folder, write=True, encoder=encoder), Path(folder))
+
+
+def _demo_service() -> Any:
+    """scikit-learn's handwritten digits, with a text each, in a folder that is removed."""
+    import tempfile
+    from pathlib import Path
+
+    from sklearn.datasets import load_digits
+
+    from ..collection import Collection
+    from ..serve.service import Service
+
+    held = tempfile.TemporaryDirectory(prefix="perch-")
+    click.get_current_context().call_on_close(held.cleanup)
+    path = Path(held.name) / f"demo{FOLDER}"
+    X, classes = load_digits(return_X_y=True)
+    collection = Collection.open(path, write=True, sync=False)
+    say("inserting 1,797 handwritten digits; the first time, this compiles for a minute ...")
+    collection.add(
+        X, keys=[f"image {i}" for i in range(len(X))], classes=classes.tolist(),
+        texts=[f"a handwritten {digit}" for digit in classes],
+    )  # fmt: skip
+    collection.keep_clusters(_DEMO_DISTANCE)
+    collection.sync = True
+    collection.barrier()
+    return Service(collection, path)
+
+
+def _log_requests(quiet: bool) -> None:
+    """One line per request on standard error."""
+    import logging
+
+    logging.basicConfig(format="%(asctime)s %(message)s", level=logging.WARNING)
+    logging.getLogger("perchtree.serve").setLevel(logging.WARNING if quiet else logging.INFO)

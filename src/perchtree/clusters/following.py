@@ -1,0 +1,298 @@
+"""A clustering by height that follows its tree: only where the tree was touched is it looked at."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._kernels.pieces import Before, Pieces, find_pieces, list_ids, relabel
+from .._kernels.schema import CHANGES, COUNTED, LEAF, N_POINTS, NEXT_ID, NONE, ROOT, SIZE, Tree
+from .overlaps import Event, Labels, Overlaps, explained
+
+_EVERYTHING = NONE - 1
+"""A count of changes that every node was touched after."""
+
+JOIN, MOVE, LEAVE = "join", "move", "leave"
+
+
+class Change(NamedTuple):
+    """What has become of clusters, or of some points of one, by one operation."""
+
+    number: int
+    """1, 2, 3, ... as they come."""
+    kind: str
+    """"birth", "merge", "split", "end" (see `Event`); "join": new points in a cluster that was
+    there; "move": points that changed clusters alone; "leave": points that were removed."""
+    before: tuple[int, ...]
+    """Numbers of the clusters it concerns, as they were."""
+    after: tuple[int, ...]
+    """Numbers of the clusters that are there now."""
+    points: int
+    """Points in the clusters `after`; for an end those it had, for a departure those that left."""
+    ids: Labels
+    """The points that were born, joined or moved, ascending; of merges and splits none."""
+
+
+class Followed(NamedTuple):
+    """What has changed, and which clusters have another anchor: a point by which they are known."""
+
+    changes: list[Change]
+    anchors: dict[int, int]
+    """By the numbers of clusters that are new, or whose anchor has gone elsewhere."""
+    ended: list[int]
+    """Numbers that no cluster has any more."""
+
+
+class _Split(NamedTuple):
+    """The pieces of clusters that are not as they were."""
+
+    tops: NDArray[np.int64]
+    """The node of each new cluster."""
+    of_new: NDArray[np.int64]
+    """Which of them each piece is in."""
+    nodes: NDArray[np.int64]
+    labels: Labels
+    sizes: NDArray[np.int64]
+
+
+class Following:
+    """Numbers of clusters for all points of a tree, kept up to date with it.
+
+    A cluster is a largest node of at most a height. Numbers stay by the rule of `Overlaps`, from
+    one call of `follow` to the next, exactly as if the whole clustering were matched with the one
+    before. That costs a look at the nodes that were touched, and at points whose number changes.
+    """
+
+    def __init__(self, distance: float, next_number: int = 0, last_event: int = 0) -> None:
+        self.distance = distance
+        self.next_number = next_number
+        self.last_event = last_event
+        """The number of the last change that was told."""
+        self.labels = np.empty(0, np.int64)
+        """The number of each point's cluster, by the point's id; NONE if it is in none."""
+        self.sizes = np.zeros(next_number, np.int64)
+        """The points of each number that was ever given; 0 if it is gone."""
+        self.anchors: dict[int, int] = {}
+        """A point of each cluster."""
+        self.changes = 0
+        """The tree's counter of changes when it was last followed."""
+        self.n_points = 0
+        """How many points have a number."""
+        self._seen = _EVERYTHING
+        self._pieces = _room(256)
+
+    # Beginning
+
+    def begin(self, tree: Tree) -> Followed:
+        """Number the clusters of a tree 0, 1, 2, ... by their smallest ids, which is no news."""
+        told = self.last_event
+        followed = self.follow(tree, np.empty(0, np.int64))
+        self.last_event = told
+        return followed._replace(changes=[])
+
+    def restore(self, tree: Tree, anchors: dict[int, int]) -> bool:
+        """Give clusters the numbers that they had, by their anchors; whether each has one."""
+        self._make_room(tree)
+        split = self._split(tree)
+        if len(split.tops) != len(anchors):
+            return False
+        if anchors:
+            # Leaves come in the same order, whether below the root or in one cluster after another.
+            ids = _ids_below(tree, int(tree.state[ROOT]))
+            cluster_of = np.full(len(self.labels), NONE, np.int64)
+            cluster_of[ids] = np.repeat(split.of_new, split.sizes)
+            numbers, points = np.array([*anchors.items()]).T
+            if numbers.max() >= self.next_number or points.max() >= len(cluster_of):
+                return False
+            places = cluster_of[points]
+            if len(np.unique(places)) != len(places) or (places == NONE).any():
+                return False
+            number_of = np.empty(len(places), np.int64)
+            number_of[places] = numbers
+            self.labels[ids] = number_of[cluster_of[ids]]
+            self.sizes[numbers] = tree.nodes[split.tops[places], SIZE]
+        self.anchors = dict(anchors)
+        self.n_points = int(tree.state[N_POINTS])
+        self._saw(tree)
+        return True
+
+    def look_everywhere(self, distance: float) -> None:
+        """Let the next call of `follow` look at everything, and cut at another distance."""
+        self.distance, self._seen = distance, _EVERYTHING
+
+    def end(self, numbers: Iterable[int]) -> list[Change]:
+        """Tell the end of clusters of which nothing else is known."""
+        nobody = np.empty(0, np.int64)
+        return [self._change("end", (number,), (), 0, nobody) for number in numbers]
+
+    # Following
+
+    def follow(self, tree: Tree, gone: Labels) -> Followed:
+        """Catch up with a tree; `gone` are the ids of points that were removed since."""
+        self._make_room(tree)
+        if int(tree.state[CHANGES]) // (COUNTED + 1) != self.changes // (COUNTED + 1):
+            self._seen = _EVERYTHING
+        left = self.labels[gone]
+        gone, left = gone[left != NONE], left[left != NONE]
+        split = self._split(tree)
+        followed = self._match(tree, split, gone, left)
+        self._saw(tree)
+        return followed
+
+    def missed(self, tree: Tree) -> Labels:
+        """The ids of points that have a number but are not in the tree any more: a scan of all."""
+        known = np.flatnonzero(self.labels != NONE)
+        self.n_points = len(known)  # an interruption may have kept us from counting
+        missed: Labels = known[tree.ids[known, LEAF] == NONE]
+        return missed
+
+    def _saw(self, tree: Tree) -> None:
+        self.changes = int(tree.state[CHANGES])
+        self._seen = self.changes & COUNTED
+
+    def _make_room(self, tree: Tree) -> None:
+        self.labels = _longer(self.labels, int(tree.state[NEXT_ID]), NONE)
+
+    def _split(self, tree: Tree) -> _Split:
+        before = Before(self.labels, self.sizes, np.array([self._seen]))
+        while (n := find_pieces(tree, self.distance, before, self._pieces)) > len(
+            self._pieces.places
+        ):
+            self._pieces = _room(2 * n)
+        places = self._pieces.places[:n].astype(np.int64)
+        tops, of_new = np.unique(places[:, 0], return_inverse=True)
+        labels, sizes = self._pieces.counts[:n].T.copy()
+        return _Split(tops, of_new, places[:, 1], labels, sizes)
+
+    def _match(self, tree: Tree, split: _Split, gone: Labels, left: Labels) -> Followed:
+        old = split.labels != NONE
+        old_ids = np.unique(np.concatenate([split.labels[old], left]))
+        of_old, of_new = np.searchsorted(old_ids, split.labels[old]), split.of_new[old]
+        width = max(1, len(split.tops))
+        pairs, inverse = np.unique(of_old * width + of_new, return_inverse=True)
+        shared = np.zeros(len(pairs), np.int64)
+        np.add.at(shared, inverse, split.sizes[old])
+        new_sizes = tree.nodes[split.tops, SIZE].astype(np.int64)
+        overlaps = Overlaps(
+            old_ids, self.sizes[old_ids], new_sizes, *np.divmod(pairs, width), shared
+        )
+        smallest: dict[int, int] = {}
+
+        def first(new: int) -> int:
+            """The smallest id of a new cluster; most need not be looked at for it."""
+            if new not in smallest:
+                smallest[new] = int(_ids_below(tree, int(split.tops[new])).min())
+            return smallest[new]
+
+        numbers = overlaps.inherited_ids(self.next_number, first)
+        events = overlaps.events(numbers, int(tree.state[N_POINTS]))
+        changes = self._told(events, tree, split, numbers)
+        changes += self._left(left, events)
+        self.labels[gone] = NONE
+        self.n_points -= len(gone)
+        return self._settle(tree, split, old_ids, numbers, changes)
+
+    def _told(
+        self, events: list[Event], tree: Tree, split: _Split, numbers: Labels
+    ) -> list[Change]:
+        """Events as changes, with the points that joined or moved, whose labels are changed."""
+        now = numbers[split.of_new]
+        by_pair = self._relabelled(tree, split, now)
+        nobody = np.empty(0, np.int64)
+        born = {event.after[0] for event in events if event.kind == "birth"}
+        changes = [
+            self._change(
+                event.kind, event.before, event.after, event.points,
+                by_pair[NONE, event.after[0]] if event.kind == "birth" else nobody,
+            )
+            for event in events
+        ]  # fmt: skip
+        sizes = dict(zip(numbers.tolist(), tree.nodes[split.tops, SIZE].tolist(), strict=True))
+        told = explained(events)
+        for (was, number), ids in sorted(by_pair.items(), key=lambda item: item[0]):
+            if was == NONE and number not in born:
+                changes.append(self._change(JOIN, (), (number,), sizes[number], ids))
+            elif was != NONE and (was, number) not in told:
+                changes.append(self._change(MOVE, (was,), (number,), sizes[number], ids))
+        return changes
+
+    def _change(
+        self, kind: str, before: tuple[int, ...], after: tuple[int, ...], points: int, ids: Labels
+    ) -> Change:
+        self.last_event += 1
+        return Change(self.last_event, kind, before, after, points, ids)
+
+    def _relabelled(self, tree: Tree, split: _Split, now: Labels) -> dict[tuple[int, int], Labels]:
+        """Points whose number is another one now, by the old number and the new."""
+        at = np.flatnonzero(split.labels != now)
+        nodes, was, now = split.nodes[at], split.labels[at], now[at]
+        moved = np.empty((int(split.sizes[at].sum()), 2), np.int64)
+        n_moved = relabel(tree, nodes, was, now, self.labels, moved)
+        if n_moved == 0:
+            return {}
+        ids, piece = moved[:n_moved].T
+        self.n_points += int((was[piece] == NONE).sum())
+        order = np.lexsort((ids, now[piece], was[piece]))
+        ids, was, now = ids[order], was[piece][order], now[piece][order]
+        starts = np.flatnonzero((was[1:] != was[:-1]) | (now[1:] != now[:-1])) + 1
+        pairs = [(int(was[start]), int(now[start])) for start in (0, *starts.tolist())]
+        return dict(zip(pairs, np.split(ids, starts), strict=True))
+
+    def _left(self, left: Labels, events: list[Event]) -> list[Change]:
+        """Departures from clusters that have not ended."""
+        if len(left) == 0:
+            return []
+        ended = {event.before[0] for event in events if event.kind == "end"}
+        numbers, counts = np.unique(left, return_counts=True)
+        nobody = np.empty(0, np.int64)
+        return [
+            self._change(LEAVE, (number,), (), count, nobody)
+            for number, count in zip(numbers.tolist(), counts.tolist(), strict=True)
+            if number not in ended
+        ]
+
+    def _settle(
+        self,
+        tree: Tree,
+        split: _Split,
+        old_ids: Labels,
+        numbers: Labels,
+        changes: list[Change],
+    ) -> Followed:
+        self.next_number = max(self.next_number, int(numbers.max(initial=NONE)) + 1)
+        self.sizes = _longer(self.sizes, self.next_number, 0)
+        self.sizes[old_ids] = 0
+        self.sizes[numbers] = tree.nodes[split.tops, SIZE]
+        there = set(numbers.tolist())
+        ended = [number for number in old_ids.tolist() if number not in there]
+        for number in ended:
+            self.anchors.pop(number, None)
+        anchors = {}
+        one = np.empty(1, np.int64)
+        for number, top in zip(numbers.tolist(), split.tops.tolist(), strict=True):
+            anchor = self.anchors.get(number, NONE)
+            if anchor == NONE or self.labels[anchor] != number:
+                list_ids(tree, top, one)
+                anchors[number] = int(one[0])
+        self.anchors |= anchors
+        return Followed(changes, anchors, ended)
+
+
+def _ids_below(tree: Tree, node: int) -> Labels:
+    ids = np.empty(int(tree.nodes[node, SIZE]), np.int64)
+    list_ids(tree, node, ids)
+    return ids
+
+
+def _room(n: int) -> Pieces:
+    return Pieces(np.empty((n, 2), np.int32), np.empty((n, 2), np.int64))
+
+
+def _longer(array: Labels, length: int, fill: int) -> Labels:
+    """An array of at least this length; it grows by doubling, so that small steps cost little."""
+    if length <= len(array):
+        return array
+    longer = np.full(max(length, 2 * len(array)), fill, np.int64)
+    longer[: len(array)] = array
+    return longer

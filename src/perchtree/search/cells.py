@@ -1,0 +1,307 @@
+"""Approximate search in cells: the tree as it once stood is the index of points to come.
+
+Cells are made anew at fixed numbers of inserts, from the tree as it then is, and stay as they are
+in between; only their lists of points change. So an answer is a function of what was done to the
+tree, whatever the batches, threads and restarts.
+"""
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _arrays
+from .._kernels.cells import (
+    CELL,
+    Batch,
+    Cells,
+    link_rows,
+    list_batch,
+    search_all_before,
+    search_batch,
+    search_cells,
+    unlink_free,
+)
+from .._kernels.numbering import row_of
+from .._kernels.prepared import look_up
+from .._kernels.sampling import is_sampled
+from .._kernels.schema import (
+    BY_ID,
+    CELLS_CHECKED,
+    CELLS_FOUND,
+    DISTANCES,
+    LEAF,
+    N_LEAVES,
+    N_POINTS,
+    NEAR,
+    NEXT_ID,
+    NONE,
+    POINT_ROWS,
+    RENEWALS,
+    Counts,
+    Prepared,
+    Tree,
+)
+from . import renewing
+from .copies import Copies
+from .interface import Finder, Leaves, Part, Rows, Search
+from .products import Nearest
+from .renewing import choose_width, make_opening, new_cells
+from .restoring import restored_cells, restored_numbers
+from .threads import run_tasks
+
+SMALLEST_TREE = 4096
+"""With fewer points, all of them are looked at."""
+AGAIN = 4
+"""Cells are made anew after a quarter as many inserts as there were points."""
+_ENOUGH = 64
+"""Points that must have come since, to tell how many cells have to be opened for new ones."""
+_TASK_ROWS = 64
+"""Rows that a thread takes at a time."""
+_PART_ROWS = 4096
+_PART_CELLS = 2**22
+"""Rows that are searched together, and cells that are opened for all of them."""
+
+
+class State(NamedTuple):
+    """Cells, and what was decided when they were made."""
+
+    cells: Cells
+    width: int
+    """How many cells are opened for a row."""
+    fullest: int
+    """No cell takes more rows: all are made anew before that."""
+    since: int
+    """The id of the next point when they were made."""
+    renewal: int
+    """The id before which all are made anew in any case."""
+
+
+class CellsSearch(Search):
+    """Looks for the neighbours of new points in the nearest cells; questions go to all points."""
+
+    def __init__(self, k: int, recall: float, exact: Search) -> None:
+        super().__init__(k)
+        self._recall, self._exact = recall, exact
+        self._copies = Copies()
+        self._state: State | None = None
+        self._known = 0
+        """Points with smaller ids are in cells."""
+        self._rows_of = np.empty(0, np.int32)
+        """The row of each of these points."""
+        self._own: tuple[int, NDArray[np.int32]] = 0, np.empty(0, np.int32)
+        """The first id of the rows searched last, and the cells that they will be in."""
+
+    # Inserting
+
+    def parts(self, tree: Tree, rows: Rows, done: Counts) -> Iterator[Part]:
+        self._exact.n_jobs = self.n_jobs
+        while len(rows) > 0:
+            next_id = int(tree.state[NEXT_ID])
+            if self._known < next_id:  # an interruption kept us from hearing of these
+                self.added(tree, range(self._known, next_id))
+            if self._is_due(tree):
+                self._renew(tree, done)
+            if self._state is None:
+                part = rows[: SMALLEST_TREE - int(tree.state[N_POINTS])]
+                yield from self._exact.parts(tree, part, done)
+            else:
+                most = min(_PART_ROWS, max(1, _PART_CELLS // self._state.width))
+                part, finder = self._find_ahead(
+                    tree, self._state, rows[: min(most, self._state.renewal - next_id)], done
+                )
+                if len(part) == 0:
+                    self._renew(tree, done)
+                else:
+                    yield Part(part, finder)
+            rows = rows[len(part) :]
+
+    def _is_due(self, tree: Tree) -> bool:
+        if self._state is None:
+            return bool(tree.state[N_POINTS] >= SMALLEST_TREE)
+        return bool(tree.state[NEXT_ID] >= self._state.renewal)
+
+    def _renew(self, tree: Tree, done: Counts) -> None:
+        """Make cells of the tree as it stands; of few points, none."""
+        n_points, next_id = int(tree.state[N_POINTS]), int(tree.state[NEXT_ID])
+        before, self._state = self._state, None
+        self._rows_of, self._known = row_of(tree.ids[:next_id, LEAF]), next_id
+        if n_points < SMALLEST_TREE:
+            return
+        cells = new_cells(tree)
+        if before is None or next_id - before.since < _ENOUGH:
+            width = choose_width(tree, cells, None, self._recall, self._exact)
+        else:
+            width = choose_width(tree, before.cells, before.since, self._recall, self._exact)
+        self._state = State(
+            cells,
+            width=min(width, len(cells.centres)),
+            fullest=max(16 * renewing.CELL_SIZE, 4 * int(np.sqrt(n_points))),
+            since=next_id,
+            renewal=next_id + n_points // AGAIN,
+        )
+        done[RENEWALS] += 1
+
+    def _find_ahead(
+        self, tree: Tree, state: State, rows: Rows, done: Counts
+    ) -> tuple[Rows, Finder]:
+        """The neighbours of rows, in the tree and among each other.
+
+        Only of the rows before the first one whose cell is full: cells are then made anew.
+        """
+        found, opened = self._look(tree, state, rows, self.k, done)
+        next_id = int(tree.state[NEXT_ID])
+        copied = self._copies.find_before(tree, rows)
+        batch = Batch(
+            rows, next_id, opened,
+            np.full_like(state.cells.heads, NONE), np.empty(len(rows), np.int32),
+            state.cells.counts.copy(),
+        )  # fmt: skip
+        n_rows = list_batch(batch, copied == NONE, state.fullest)
+        found = Nearest(found.near[:n_rows], found.ids[:n_rows])
+        rows, copied = rows[:n_rows], copied[:n_rows]
+        done[DISTANCES] += self._look_at_batch(batch, found)
+        is_new = copied == NONE
+        for row in np.flatnonzero(is_new & (found.ids[:, 0] == NONE)).tolist():
+            answer = self._look_everywhere(tree, batch, row, is_new, self.k)
+            found.near[row], found.ids[row] = answer
+        found.near[~is_new, 0], found.ids[~is_new, 0] = 0, copied[~is_new]
+        self._check_sample(tree, batch, is_new, found, done)
+        self._own = next_id, opened[:n_rows, 0].copy()
+        memory = Prepared(found.ids, found.near, np.zeros(1, np.int64), _arrays.make_found(self.k))
+        return rows, Finder(look_up, memory)
+
+    def _look(
+        self, tree: Tree, state: State, rows: Rows, k: int, done: Counts
+    ) -> tuple[Nearest, NDArray[np.int32]]:
+        """The k nearest points of each row in its nearest cells, and these cells."""
+        found = Nearest.unknown(len(rows), k)
+        opened = np.empty((len(rows), 1 + state.width), np.int32)
+        counts = []
+
+        def look(first: int, go_on: Callable[[], None]) -> None:
+            go_on()
+            part = slice(first, first + _TASK_ROWS)
+            work = _arrays.make_work()
+            search_cells(
+                tree, state.cells, make_opening(state.cells, state.width), rows[part],
+                found.near[part], found.ids[part], opened[part], work,
+            )  # fmt: skip
+            counts.append(work)
+
+        starts = range(0, len(rows), _TASK_ROWS)
+        run_tasks([functools.partial(look, start) for start in starts], self.n_jobs)
+        done += sum(counts)
+        return found, opened
+
+    def _look_at_batch(self, batch: Batch, found: Nearest) -> int:
+        """Compare rows with those before them in their cells; how many distances that took."""
+        counts = []
+
+        def look(first: int, go_on: Callable[[], None]) -> None:
+            go_on()
+            stop = min(first + _TASK_ROWS, len(found.ids))
+            counts.append(search_batch(batch, first, stop, found.near, found.ids))
+
+        starts = range(0, len(found.ids), _TASK_ROWS)
+        run_tasks([functools.partial(look, start) for start in starts], self.n_jobs)
+        return sum(counts)
+
+    def _check_sample(
+        self, tree: Tree, batch: Batch, is_new: NDArray[np.bool_], found: Nearest, done: Counts
+    ) -> None:
+        """For a sample of inserts, look at every point: was the nearest found?"""
+        for row in range(len(is_new)):
+            if is_sampled(batch.first_id + row):
+                near, _ = self._look_everywhere(tree, batch, row, is_new, 1)
+                done[CELLS_CHECKED] += 1
+                done[CELLS_FOUND] += found.near[row, 0] <= near[0]
+
+    def _look_everywhere(
+        self, tree: Tree, batch: Batch, row: int, is_new: NDArray[np.bool_], k: int
+    ) -> Nearest:
+        """The k nearest leaves of a row of a batch, in the tree and among new rows before it."""
+        exact = self._exact.nearest(
+            tree, batch.rows[row : row + 1], min(k, int(tree.state[N_LEAVES])), _arrays.make_work()
+        )
+        found = Nearest.unknown(1, k)
+        found.near[:, : exact.leaves.shape[1]] = exact.distances[:, :, NEAR]
+        found.ids[:, : exact.leaves.shape[1]] = exact.leaves[:, :, BY_ID]
+        search_all_before(batch, row, is_new, found.near[0], found.ids[0])
+        return Nearest(found.near[0], found.ids[0])
+
+    # Keeping cells up to date
+
+    def added(self, tree: Tree, ids: range) -> None:
+        start, stop = self._known, ids.stop
+        self._copies.note(tree, range(start, stop))
+        self._known = stop
+        if self._state is None:
+            return
+        rows = row_of(tree.ids[start:stop, LEAF])
+        own_start, own = self._own
+        if own_start != start or len(own) < len(rows):
+            points = np.ascontiguousarray(tree.points[rows])
+            own = self._look(tree, self._state, points, 1, _arrays.make_work())[1][:, 0].copy()
+        lists = self._state.cells.lists
+        if len(lists) < len(tree.points):
+            larger = np.full((len(tree.points), lists.shape[1]), NONE, np.int32)
+            larger[: len(lists)] = lists
+            self._state = self._state._replace(cells=self._state.cells._replace(lists=larger))
+        link_rows(self._state.cells, rows, own[: len(rows)])
+        self._rows_of = _written(self._rows_of, start, rows)
+
+    def removed(self, tree: Tree, ids: NDArray[np.int64]) -> None:
+        if self._state is not None:
+            sums = np.empty((1, tree.points.shape[1]))
+            unlink_free(tree, self._state.cells, self._rows_of[ids], sums)
+
+    # Files
+
+    def kept(self, tree: Tree) -> dict[str, NDArray[Any]]:
+        if self._state is None:
+            return {}
+        cells, *numbers = self._state
+        return {
+            "regions": cells.regions.copy(),
+            "centres": cells.centres.copy(),
+            "starts": cells.starts,
+            "cells": cells.lists[: int(tree.state[POINT_ROWS]), CELL].copy(),
+            "numbers": np.array(numbers, np.int64),
+        }
+
+    def restore(self, tree: Tree, kept: Mapping[str, NDArray[Any]]) -> None:
+        next_id = int(tree.state[NEXT_ID])
+        self._known = next_id
+        if kept:
+            self._state = State(restored_cells(tree, kept), *restored_numbers(kept))
+            self._rows_of = row_of(tree.ids[:next_id, LEAF])
+
+    # Asking
+
+    def nearest(self, tree: Tree, rows: Rows, k: int, done: Counts) -> Leaves:
+        self._exact.n_jobs = self.n_jobs
+        return self._exact.nearest(tree, rows, k, done)
+
+    def near(self, tree: Tree, rows: Rows, k: int, done: Counts) -> Leaves:
+        if self._state is None:
+            return self.nearest(tree, rows, k, done)
+        found, _ = self._look(tree, self._state, rows, k, done)
+        answers = Leaves.of_points(tree, found.near, found.ids)
+        short = np.flatnonzero(found.ids[:, -1] == NONE)
+        if len(short) > 0:  # too few points in its cells
+            exact = self.nearest(tree, np.ascontiguousarray(rows[short]), k, done)
+            answers.distances[short], answers.leaves[short] = exact
+        return answers
+
+
+def _written(array: NDArray[np.int32], start: int, values: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Write values behind the first `start` ones of an array, which grows if it must."""
+    if start + len(values) > len(array):
+        larger = np.full(max(2 * len(array), start + len(values)), NONE, np.int32)
+        larger[:start] = array[:start]
+        array = larger
+    array[start : start + len(values)] = values
+    return array

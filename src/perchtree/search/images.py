@@ -1,0 +1,199 @@
+"""Images of a tree's points on principal axes, kept up to date: bounds for less than the product.
+
+They follow from the points alone and are in no file: a search makes them when it first needs them.
+"""
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._kernels.schema import NONE
+from .axes import Axes, Image, find_axes
+from .products import AllFeatures, Columns, Points, Space
+from .threads import one_blas_thread, run_tasks
+
+SMALLEST_SAMPLED = 2048
+"""Axes are found when so many points have come, and when their number has grown GROWTH-fold."""
+GROWTH = 4
+
+ROWS_AT_ONCE = 512
+"""Rows that a thread rotates at a time."""
+
+FEW_ROWS = 8
+"""So few rows are compared by fewer coordinates: it is reading the points that takes time."""
+
+
+class Reduced:
+    """Products of the leading coordinates; the norm of the rest makes them a bound."""
+
+    def __init__(self, axes: Axes, queries: Image, points: Image) -> None:
+        self._place = 0 if len(queries.halves) <= FEW_ROWS else 1
+        self.split = axes.splits[self._place]
+        self.squared_scale = axes.scale**2
+        self._queries, self._points = queries, points
+
+    def queries(self, part: slice) -> Columns:
+        return self._columns(self._queries, part)
+
+    def reader(self) -> Callable[[slice], Columns]:
+        return functools.partial(self._columns, self._points)
+
+    def _columns(self, image: Image, part: slice) -> Columns:
+        coordinates, rests = image.coordinates[part], image.rests[part]
+        return Columns(
+            image.few[part] if self._place == 0 else coordinates[:, : self.split],
+            np.ascontiguousarray(rests[:, self._place]),
+            image.halves[part],
+            coordinates,
+            np.ascontiguousarray(rests[:, 2]),
+        )
+
+
+class _Kept(NamedTuple):
+    """Images of rows on these axes, and the ids of the points that they were made of.
+
+    All of it is replaced at once, so that Ctrl-C never leaves images of other axes behind.
+    """
+
+    axes: Axes | None
+    image: Image
+    of_ids: NDArray[np.int32]
+
+
+_NO_COLUMNS = np.zeros((0, 0), np.float32)
+_NOTHING_KEPT = _Kept(
+    None, Image(_NO_COLUMNS, _NO_COLUMNS, _NO_COLUMNS, np.zeros(0)), np.zeros(0, np.int32)
+)
+
+
+class Images:
+    """Images of the rows of a tree's points; any number of threads may ask for them."""
+
+    def __init__(self, k: int) -> None:
+        self._k = k
+        self._lock = threading.Lock()
+        self._number = 0
+        self._kept = _NOTHING_KEPT
+
+    @property
+    def axes(self) -> Axes | None:
+        """None while all features are compared."""
+        return self._kept.axes
+
+    def forget(self) -> None:
+        """Compare all features until axes are found anew: there are too many pairs they leave."""
+        with self._lock:
+            self._kept = _NOTHING_KEPT
+
+    def of_points(
+        self, points: Points, next_id: int, bounds: NDArray[np.float32] | None, n_jobs: int
+    ) -> tuple[Axes | None, Image | None]:
+        """The axes, and the images of these rows of a tree's points, if there are any.
+
+        An image belongs to the id that was in its row when it was made. So a row that was freed and
+        taken by another point is told by its id, which is never used again.
+        """
+        if bounds is None:
+            return None, None
+        with self._lock:
+            self._renew(points, next_id, bounds)
+            if not self._update(points, n_jobs):  # so far away that products could overflow
+                self._number = 0
+                self._renew(points, next_id, bounds)
+                self._update(points, n_jobs)
+            axes, image, _ = self._kept
+            return axes, None if axes is None else image.of(slice(len(points.rows)))
+
+    def keep(
+        self, axes: Axes | None, image: Image, rows: NDArray[np.int64], ids: NDArray[np.int64]
+    ) -> None:
+        """Keep images of points that have just been inserted: they were made when searching."""
+        with self._lock:
+            if axes is not None and axes is self.axes and len(rows):
+                self._make_room(int(rows.max()) + 1)
+                self._kept.image.put(rows, image)
+                self._kept.of_ids[rows] = ids
+
+    def _update(self, points: Points, n_jobs: int) -> bool:
+        """Make the images that are missing, or of other points; False if they are not finite."""
+        axes = self.axes
+        if axes is None:
+            return True
+        self._make_room(len(points.rows))
+        _, image, of_ids = self._kept
+        stale = np.flatnonzero((points.ids != NONE) & (of_ids[: len(points.ids)] != points.ids))
+        if len(stale) == 0:
+            return True
+        fresh = rotate_rows(axes, points.rows[stale], n_jobs)
+        image.put(stale, fresh)
+        of_ids[stale] = points.ids[stale]
+        return fresh.is_finite
+
+    def _renew(self, points: Points, next_id: int, bounds: NDArray[np.float32]) -> None:
+        """Find axes anew if the number of points has reached the next fixed number."""
+        number = 0
+        while next_id >= max(SMALLEST_SAMPLED, GROWTH * number):
+            number = max(SMALLEST_SAMPLED, GROWTH * number)
+        if number == self._number:
+            return
+        known = Points(points.rows, np.where(points.ids < number, points.ids, np.int32(NONE)))
+        if np.count_nonzero(known.ids != NONE) < SMALLEST_SAMPLED // 2:
+            known = points  # most of the first points were removed
+        enough = np.count_nonzero(known.ids != NONE) >= SMALLEST_SAMPLED // 2
+        axes = find_axes(known, bounds, self._k) if enough else None
+        self._kept = _NOTHING_KEPT._replace(axes=axes)
+        self._number = number
+
+    def _make_room(self, n_rows: int) -> None:
+        """Let the arrays grow. Whoever has the old ones may go on reading them."""
+        axes, image, of_ids = self._kept
+        before = len(of_ids)
+        if n_rows <= before or axes is None:
+            return
+        larger = _nothing(axes, max(n_rows, 2 * before))
+        if before:
+            larger.put(slice(before), image)
+        of_larger = np.full(len(larger.halves), NONE, np.int32)
+        of_larger[:before] = of_ids
+        self._kept = _Kept(axes, larger, of_larger)
+
+
+def make_space(
+    axes: Axes | None,
+    rows: NDArray[np.float32],
+    image: Image | None,
+    points: NDArray[np.float32],
+    image_of_points: Image | None,
+    bounds: NDArray[np.float32] | None = None,
+) -> Space:
+    """Where rows are compared with points: by their images, or else by all features."""
+    if axes is None or image is None or image_of_points is None:
+        return AllFeatures(rows, points, bounds)
+    return Reduced(axes, image, image_of_points)
+
+
+def rotate_rows(axes: Axes, rows: NDArray[np.float32], n_jobs: int) -> Image:
+    """Rotate rows on several threads."""
+    made = _nothing(axes, len(rows))
+
+    def rotate(first: int, go_on: Callable[[], None]) -> None:
+        go_on()
+        part = slice(first, first + ROWS_AT_ONCE)
+        made.put(part, axes.image(rows[part]))
+
+    starts = range(0, len(rows), ROWS_AT_ONCE)
+    with one_blas_thread():
+        run_tasks([functools.partial(rotate, start) for start in starts], n_jobs)
+    return made
+
+
+def _nothing(axes: Axes, n_rows: int) -> Image:
+    n_few, _, n_columns = axes.splits
+    coordinates, few, rests = (
+        np.zeros((n_rows, width), np.float32) for width in (n_columns, n_few, 3)
+    )
+    return Image(coordinates, few, rests, np.zeros(n_rows))

@@ -1,0 +1,89 @@
+"""Making cells from a tree, and finding out how many of them must be opened."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._arrays import make_work
+from .._kernels.cells import (
+    Cells,
+    Opening,
+    Sample,
+    count_cells,
+    find_needed,
+    find_needed_without,
+    make_cells,
+)
+from .._kernels.numbering import point_node, row_of
+from .._kernels.schema import BY_ID, FIRST, LEAF, N_LEAVES, POINT_ROWS, Tree
+from .interface import Search
+
+CELL_SIZE = 16
+"""Points of a cell at most when it is made; about half as many on average."""
+SAMPLE = 256
+"""Points by which the number of cells to open is chosen."""
+
+
+def new_cells(tree: Tree) -> Cells:
+    """The cells of a tree as it stands; there must be points in it.
+
+    Regions have at most as many points as the square root of their number: so a search looks at
+    about as many regions as cells.
+    """
+    region_size = max(CELL_SIZE, int(np.sqrt(tree.state[N_LEAVES])))
+    counts = np.empty(2, np.int64)
+    count_cells(tree, region_size, CELL_SIZE, counts)
+    (n_regions, n_cells), d = counts.tolist(), tree.points.shape[1]
+    cells = Cells(
+        regions=np.empty((n_regions, d), np.float32),
+        centres=np.empty((n_cells, d), np.float32),
+        starts=np.empty(n_regions + 1, np.int32),
+        heads=np.empty(n_cells, np.int32),
+        counts=np.empty(n_cells, np.int32),
+        lists=np.empty((len(tree.points), 3), np.int32),
+    )
+    make_cells(tree, cells, region_size, CELL_SIZE, np.empty((2, d)))
+    return cells
+
+
+def make_opening(cells: Cells, width: int) -> Opening:
+    """Working memory for opening `width` cells."""
+    n_regions = len(cells.regions)
+    return Opening(
+        np.empty(n_regions, np.int64), np.empty(n_regions, np.int32),
+        np.empty(width, np.int64), np.empty(width, np.int32),
+    )  # fmt: skip
+
+
+def choose_width(tree: Tree, cells: Cells, since: int | None, recall: float, exact: Search) -> int:
+    """How many cells to open so that a share `recall` of nearest neighbours is found.
+
+    The points with ids from `since` on came when the cells stood, so they tell what it takes to
+    find the neighbours of new points. Where there are none, points of which the cells were made are
+    looked for as if they were new; that takes a little less.
+    """
+    rows, nearest = _sample(tree, since or 0, exact)
+    powers = 2 ** np.arange(31)
+    widths = np.unique(np.minimum(np.concatenate([powers, 3 * powers]), len(cells.centres)))
+    if len(rows) == 0:
+        return 1
+    needed = np.empty(len(rows), np.int32)
+    sample = Sample(rows, nearest, np.empty((2, tree.points.shape[1]), np.float32))
+    find = find_needed_without if since is None else find_needed
+    find(tree.points, cells, make_opening(cells, int(widths[-1])), sample, widths, needed)
+    found = np.cumsum(np.bincount(needed, minlength=len(widths) + 1))[: len(widths)]
+    enough = np.flatnonzero(found >= recall * len(rows))
+    return int(widths[enough[0] if len(enough) else -1])
+
+
+def _sample(tree: Tree, since: int, exact: Search) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Rows of some points, spread evenly over the ids, and the rows of their nearest neighbours."""
+    n_rows = int(tree.state[POINT_ROWS])
+    first_ids = np.sort(tree.nodes[point_node(np.arange(n_rows)), FIRST])
+    chosen = first_ids[np.searchsorted(first_ids, max(since, 0)) :]
+    chosen = chosen[:: max(1, len(chosen) // SAMPLE)]
+    rows = row_of(tree.ids[chosen, LEAF])
+    if tree.state[N_LEAVES] == 1:
+        return rows[:0], rows[:0]
+    found = exact.nearest(tree, tree.points[rows], 2, make_work()).leaves[:, :, BY_ID]
+    ids = np.where(found[:, 0] == chosen, found[:, 1], found[:, 0])
+    return rows, row_of(tree.ids[ids, LEAF])

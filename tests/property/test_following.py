@@ -1,0 +1,115 @@
+"""A clustering that follows its tree, beside the whole one matched with the one before."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perchtree import ClusterTree
+from perchtree.clusters.following import Following
+from perchtree.clusters.tracking import Tracker
+from strategies import grids
+
+MODES = [
+    {"linkage": "average", "max_leaves": 8},
+    *(
+        pytest.param(mode, marks=pytest.mark.jit)  # as plain Python, one mode must do
+        for mode in (
+            {"linkage": "average"},
+            {"linkage": "ward", "graft": 0},
+            {"linkage": "box"},
+            {"linkage": "box", "max_leaves": 8},
+        )
+    ),
+]
+NOBODY = np.empty(0, np.int64)
+
+
+class Whole:
+    """The slow version: everything is cut anew, and matched by the tracker."""
+
+    def __init__(self, tree, distance):
+        self.tree, self.distance, self.tracker = tree, distance, Tracker()
+        self.read()
+
+    def read(self):
+        tree, tracker = self.tree, self.tracker
+        tracker.events = []
+        clusters = tree.cut(distance=self.distance) if tree.n_points else NOBODY
+        tracker.number(tree.ids, clusters)
+
+
+def compared(following, whole, followed):
+    """All that the two must agree in."""
+    tree, tracker = whole.tree, whole.tracker
+    assert np.array_equal(following.labels[tree.ids], tracker.labels)
+    assert following.next_number == tracker.next_id
+    there = np.flatnonzero(following.sizes)
+    assert dict(zip(there.tolist(), following.sizes[there].tolist(), strict=True)) == tracker.sizes
+    assert following.n_points == tree.n_points
+    told = [(c.kind, c.before, c.after, c.points) for c in followed.changes]
+    events = [(e.kind, e.before, e.after, e.points) for e in tracker.events]
+    plain = [c for c in told if c[0] not in ("join", "move", "leave")]
+    assert sorted(plain) == sorted(events)
+    moves = {
+        (point, change.before[0], change.after[0])
+        for change in followed.changes
+        if change.kind == "move"
+        for point in change.ids.tolist()
+    }
+    assert moves == set(zip(*(column.tolist() for column in tracker.moves), strict=True))
+    with tree.reading() as arrays:
+        for number, anchor in following.anchors.items():
+            assert following.labels[anchor] == number
+        assert set(following.anchors) == set(tracker.sizes)
+        twin = Following(following.distance, following.next_number)
+        assert twin.restore(arrays, following.anchors)
+        assert np.array_equal(twin.labels[tree.ids], tracker.labels)
+        assert np.array_equal(twin.sizes, following.sizes[: len(twin.sizes)])
+
+
+def check_arrivals(before, after, followed):
+    """Every point that came in is told once, and every one that went out is counted."""
+    arrived = [
+        point for c in followed.changes if c.kind in ("birth", "join") for point in c.ids.tolist()
+    ]
+    assert sorted(arrived) == np.setdiff1d(after, before).tolist()
+
+
+@pytest.mark.parametrize("mode", MODES, ids=str)
+@given(X=grids(min_points=2, max_points=30), data=st.data())
+@settings(max_examples=max(20, settings.default.max_examples // 2))
+def test_agrees_with_the_whole(mode, X, data):
+    tree = ClusterTree(X.shape[1], search="astar", **mode)
+    start = data.draw(st.integers(1, len(X)))
+    tree.insert(X[:start])
+    heights = tree.heights.tolist()
+    distance = data.draw(st.sampled_from(heights)) * data.draw(st.sampled_from([0.7, 1.0, 1.3]))
+    following = Following(distance)
+    with tree.reading() as arrays:
+        followed = following.begin(arrays)
+    whole = Whole(tree, distance)
+    compared(following, whole, followed)
+    rest = X[start:]
+    for _ in range(data.draw(st.integers(1, 5))):
+        before, gone = tree.ids, NOBODY
+        step = data.draw(st.sampled_from(["add", "remove", "refine", "replace"]))
+        n = data.draw(st.integers(1, 6))
+        if step in ("add", "replace") and len(rest):
+            tree.insert(rest[:n])
+            rest = rest[n:]
+        if step in ("remove", "replace") and len(before):
+            gone = np.array(
+                data.draw(st.lists(st.sampled_from(before.tolist()), max_size=n, unique=True)),
+                np.int64,
+            )
+            tree.remove(gone)
+        if step == "refine" and tree.settings.has_linkage and tree.n_points:
+            tree.refine()
+        tree.check()
+        with tree.reading() as arrays:
+            assert np.array_equal(np.sort(following.missed(arrays)), np.sort(gone))
+            followed = following.follow(arrays, gone)
+        whole.read()
+        compared(following, whole, followed)
+        check_arrivals(before, tree.ids, followed)
