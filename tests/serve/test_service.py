@@ -5,6 +5,7 @@ import io
 import json
 import threading
 
+import anyio.from_thread
 import httpx
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pytest
 from serving import served
 
 from perchtree import Collection
+from perchtree.serve import events
 from perchtree.serve.formats import as_npy
 from perchtree.serve.handles import Handle, handle_of
 
@@ -326,6 +328,23 @@ def test_events_as_a_stream(http):
     listed = http.get("/v1/events", params={"since": last}).json()["events"]
     assert listed == seen
     assert seen[0]["event"] == last + 1
+
+
+def test_a_stream_does_not_miss_what_happens_while_it_reads(http, monkeypatch):
+    monkeypatch.setattr(events, "_PULSE", 1000.0)
+    service, read = http.service, http.service.standing.events
+
+    def read_while_the_service_closes(since, limit):
+        found = read(since, limit)
+        if service.is_open:
+            service.is_open = False
+            anyio.from_thread.run_sync(service.tell_change)
+        return found
+
+    monkeypatch.setattr(service.standing, "events", read_while_the_service_closes)
+    last = http.get("/v1/info").json()["event"]
+    headers = {"Accept": "text/event-stream", "Last-Event-ID": str(last)}
+    assert http.get("/v1/events", headers=headers).text.startswith(": perchtree")
 
 
 def test_downloads_are_inert_in_spreadsheets(http):

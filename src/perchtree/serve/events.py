@@ -1,5 +1,7 @@
 """What has happened to the standing clusters: as a list, and as a stream."""
 
+import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
@@ -59,7 +61,10 @@ def make_router(service: Service) -> APIRouter:
         service.n_streams += 1
         try:
             yield ": perchtree\n\n"
-            while service.is_open:
+            while True:
+                changed = service.next_change()
+                if not service.is_open:
+                    break
                 found = await turns.quick(_read, since, limits.page)
                 for event in found.events:
                     data = json.dumps(event.model_dump(mode="json"))
@@ -67,7 +72,8 @@ def make_router(service: Service) -> APIRouter:
                     since = event.event
                 if not found.events:
                     yield ": \n\n"
-                    await service.wait_for_change(_PULSE)
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(changed.wait(), _PULSE)
         finally:
             service.n_streams -= 1
 

@@ -1,7 +1,6 @@
 """What all parts of the service share: the collection, whose turn it is, and what records show."""
 
 import asyncio
-import contextlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -71,11 +70,11 @@ class Service:
             self._changed.set()
             self._changed = None
 
-    async def wait_for_change(self, seconds: float) -> None:
-        """Return after the next change, or so many seconds."""
-        self._changed = changed = self._changed or asyncio.Event()
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(changed.wait(), seconds)
+    def next_change(self) -> asyncio.Event:
+        """What the next change from now on sets. Take it first, then read, then wait for it: a
+        change that comes while one reads is not missed."""
+        self._changed = self._changed or asyncio.Event()
+        return self._changed
 
     # Records
 
