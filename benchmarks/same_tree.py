@@ -6,10 +6,11 @@ import numpy as np
 from experiments.data import NAMES
 
 from perchtree import ClusterTree
-from perchtree._arrays import make_found
+from perchtree._arrays import make_work
 from perchtree._kernels.distances import point_distance
 from perchtree._kernels.jit import kernel
-from perchtree._kernels.schema import Prepared
+from perchtree.search.ahead import Batch
+from perchtree.search.products import Nearest
 
 from .common import Row, build, load
 
@@ -30,8 +31,10 @@ def build_by_brute_force(X: Any) -> ClusterTree:
     near = np.full(len(X), np.inf, np.float32)
     brute_force(X, ids, near)
     tree = ClusterTree(X.shape[1], linkage="box")
-    tree._make_room(len(X))
-    tree._insert_part(X, Prepared(ids, near, np.ones(1, np.int64), make_found(1)))
+    tree.reserve(len(X))
+    nearest = Nearest(near[:, None], ids[:, None])
+    arrays = tree._storage.show()
+    tree._insert_part(arrays, Batch(X, 0, nearest, make_work()).part(arrays))
     return tree
 
 

@@ -87,7 +87,8 @@ class ScanSearch(Search):
         # Changing the number of BLAS threads wakes them, and they spin: once for all batches.
         with one_blas_thread(), Background(n_jobs) as background:
             for rows in pieces:
-                if self._prefers_scan(tree, rows, self.k, done):
+                cheaper = self._cheaper(tree, rows, self.k, done)
+                if cheaper is None:
                     snapshot = Snapshot.of(tree, waiting)
                     search = functools.partial(
                         search_batch, snapshot, rows, self.k, self._images, n_jobs
@@ -101,23 +102,22 @@ class ScanSearch(Search):
                     if waiting is not None:
                         yield from waiting.insert(tree, self._images)
                     waiting = None
-                    yield from self._search_tree().parts(tree, rows, done)
+                    yield from cheaper.parts(tree, rows, done)
             if waiting is not None:
                 yield from waiting.insert(tree, self._images)
 
     def nearest(self, tree: Tree, rows: Rows, k: int, done: Counts) -> Leaves:
-        if not self._prefers_scan(tree, rows, k, done):
-            return self._search_tree().nearest(tree, rows, k, done)
+        cheaper = self._cheaper(tree, rows, k, done)
+        if cheaper is not None:
+            return cheaper.nearest(tree, rows, k, done)
         search = Scan(Snapshot.of(tree), rows, k, self._images, self.n_jobs)
         search.search_tree()
         done += search.done
         return Leaves.of_points(tree, *search.answers)
 
-    def _prefers_scan(self, tree: Tree, rows: Rows, k: int, done: Counts) -> bool:
-        return True
-
-    def _search_tree(self) -> AStarSearch:
-        raise NotImplementedError
+    def _cheaper(self, tree: Tree, rows: Rows, k: int, done: Counts) -> Search | None:
+        """A search that costs less than a scan of these rows, if one is known."""
+        return None
 
 
 class AutoSearch(ScanSearch):
@@ -128,9 +128,8 @@ class AutoSearch(ScanSearch):
         self._astar = AStarSearch(k)
         self._choice = Choice()
 
-    def _prefers_scan(self, tree: Tree, rows: Rows, k: int, done: Counts) -> bool:
-        return self._choice.prefers_scan(tree, rows, k, done, self._images.axes)
-
-    def _search_tree(self) -> AStarSearch:
+    def _cheaper(self, tree: Tree, rows: Rows, k: int, done: Counts) -> Search | None:
+        if self._choice.prefers_scan(tree, rows, k, done, self._images.axes):
+            return None
         self._astar.n_jobs = self.n_jobs
         return self._astar
