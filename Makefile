@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 PYTEST := $(BIN)/pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: demo crash service test test-all lint test-plain test-outer test-compiled compile bench tables quality text gallery manual experiments experiments-quick clean help
+.PHONY: demo crash service coverage test test-all lint test-plain test-outer test-compiled compile bench tables quality text gallery manual experiments experiments-quick clean help
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -33,14 +33,19 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Every line of kernels is seen by coverage where they run as plain Python, on small inputs; every
-# other line where tests marked `outer` run, compiled. Tracing makes Python several times as slow, so
-# the rest runs without. Both must be run for the total.
+# Every line of kernels runs as plain Python, on small inputs; every other line where tests marked
+# `outer` run, compiled: `coverage` counts both.
 test-plain: $(READY)
-	NUMBA_DISABLE_JIT=1 $(PYTEST) tests/unit tests/property -m "not slow and not jit and not outer" --cov --cov-report=
+	NUMBA_DISABLE_JIT=1 $(PYTEST) tests/unit tests/property -m "not slow and not jit and not outer" $(COVERED)
 
 test-outer: $(READY) compile
-	$(PYTEST) tests/unit tests/cli tests/crash tests/serve -m "outer and not slow" --cov --cov-append --cov-report=term-missing:skip-covered --cov-fail-under=95
+	$(PYTEST) tests/unit tests/cli tests/crash tests/serve -m "outer and not slow" $(COVERED)
+
+# Tracing makes Python several times as slow: the quick tests run without.
+coverage: $(READY) ## which lines the tests reach; at least 95 % of them
+	rm -f .coverage
+	$(MAKE) test-plain test-outer COVERED='--cov --cov-append --cov-report='
+	$(BIN)/coverage report --skip-covered --show-missing --fail-under=95
 
 test-compiled: $(READY) compile
 	$(PYTEST) -m "not outer and not slow"

@@ -38,6 +38,7 @@ BOX = [
     {"search": "scan", "masking": "exact", "balance": "ratio"},
     {"search": "beam"},
     {"search": "beam"} | COLLAPSED,
+    {"search": "cells"},
 ]  # fmt: skip
 
 LINKAGE = [
@@ -47,7 +48,11 @@ LINKAGE = [
     for search in ("astar", "scan", "beam")
     if search != "beam" or (graft and linkage == "average")
     if search != "scan" or not more
-] + [{"linkage": "neighbors", "search": search} for search in ("astar", "scan")]
+] + [
+    {"linkage": "average", "search": "cells"},
+    {"linkage": "neighbors", "search": "astar"},
+    {"linkage": "neighbors", "search": "scan"},
+]
 
 AHEAD = [
     {}, {"masking": "interval", "balance": "ratio"}, {"linkage": "average"}, {"linkage": "ward"},

@@ -73,7 +73,10 @@ def test_damages_change_files(files, kind):
         assert len({content, *tries}) > 4
 
 
-@pytest.mark.parametrize("first", range(0, N_TRIES, N_TRIES // 4))
+@pytest.mark.parametrize(
+    "first",
+    [0, *(pytest.param(n * N_TRIES // 4, marks=pytest.mark.slow) for n in (1, 2, 3))],
+)
 def test_damaged_files(files, first):
     """In a process of its own, because a crash must fail this test and not end all of them."""
     path = os.pathsep.join([str(Path(perchtree.__file__).parents[1]), str(TESTS)])

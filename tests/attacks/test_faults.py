@@ -69,9 +69,9 @@ def same_tree(one, other):
     )
 
 
-@pytest.fixture(params=[pytest.param(1, marks=pytest.mark.slow), 7])
+@pytest.fixture(params=[pytest.param(1, marks=pytest.mark.slow), 13])
 def step(request):
-    """Every line takes minutes; every seventh one finds what is wrong in most places."""
+    """Every line takes minutes; every thirteenth one finds what is wrong in most places."""
     return request.param
 
 
@@ -87,7 +87,7 @@ def every_line(make, work, error, step=1):
         yield subject, f"{place}, line {n}"
 
 
-def test_insert(settings, error):
+def test_insert(settings, error, step):
     def make():
         tree = ClusterTree(2, **settings)
         tree.insert(OLD)
@@ -95,7 +95,7 @@ def test_insert(settings, error):
 
     whole = ClusterTree(2, **settings)
     whole.insert(ALL)
-    for tree, place in every_line(make, lambda tree: tree.insert(NEW), error):
+    for tree, place in every_line(make, lambda tree: tree.insert(NEW), error, step):
         in_thread(tree.check)
         assert len(OLD) <= tree.n_points <= len(ALL), place
         if tree.n_points < len(ALL):
@@ -121,10 +121,10 @@ def test_add(settings, error, step):
         assert same_tree(collection.tree, whole.tree), place
 
 
-def test_first_add(error):
+def test_first_add(error, step):
     """What failed says nothing about what may come: other keys, or none."""
     work = lambda collection: collection.add(NEW, keys=range(50), texts=["t"] * 50)  # noqa: E731
-    for collection, place in every_line(Collection, work, error):
+    for collection, place in every_line(Collection, work, error, step):
         if len(collection) == 0:
             assert not collection.has_keys, place
             assert collection.texts is None, place
@@ -216,13 +216,13 @@ def test_fit_of_a_new_model(settings, error, call, step):
         assert same_tree(model.tree_, whole.tree_), place
 
 
-def test_refine(error):
+def test_refine(error, step):
     def make():
         tree = ClusterTree(2)
         tree.insert(np.sort(ALL, axis=0))
         return tree
 
-    for tree, _ in every_line(make, lambda tree: tree.refine(3), error):
+    for tree, _ in every_line(make, lambda tree: tree.refine(3), error, step):
         in_thread(tree.check)
         in_thread(lambda tree=tree: tree.refine(50))
         tree.check()

@@ -84,9 +84,8 @@ def test_adding_the_same_file_again_is_no_failure(perch, tmp_path, X):
 @pytest.mark.jit
 def test_the_hint_after_an_interruption_can_be_pasted(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    rows = np.random.default_rng(0).random((60_000, 4))
+    rows = np.random.default_rng(0).random((20_000, 4))
     with open("my rows.csv", "w", newline="") as file:
-        writer = csv.writer(file, delimiter=";")
         writer = csv.writer(file)
         writer.writerow(["name", "what it is", "kind", "f1", "f2", "f3", "f4", "other"])
         for i, row in enumerate(rows.tolist()):
@@ -106,7 +105,7 @@ def test_the_hint_after_an_interruption_can_be_pasted(tmp_path, monkeypatch):
     subprocess.run([*PERCH, *words[1:], "-q"], check=True)
     collection = Collection.open("t.perch")
     assert len(collection) == len(rows)
-    assert collection.texts[-1] == "text 59999"
+    assert collection.texts[-1] == "text 19999"
     assert collection.classes[:4] == ["0", "1", "2", "0"]
     assert collection.keys[done] == f"n{done}"
 

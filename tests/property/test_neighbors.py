@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from numba.core import config
 
 from batching import small_batches
 from perchtree import ClusterTree
@@ -39,7 +40,9 @@ def weights_of(tree):
     return float(listed.sum() / 2), float(arrays.moments[: arrays.state[BOX_ROWS], EDGES].sum())
 
 
-@pytest.mark.parametrize("graft", [0, 5])
+@pytest.mark.parametrize(
+    "graft", [pytest.param(0, marks=() if config.DISABLE_JIT else pytest.mark.slow), 5]
+)
 @given(X=grids(max_points=40))
 @few
 def test_same_tree(graft, X):

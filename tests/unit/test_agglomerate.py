@@ -56,6 +56,7 @@ def test_what_no_edges_join_is_joined_by_distance():
     assert labels[0] != labels[-1]
 
 
+@pytest.mark.jit
 def test_clusters_that_are_not_round():
     """Two half moons: by distances alone they are torn apart."""
     rng = np.random.default_rng(0)
@@ -68,6 +69,7 @@ def test_clusters_that_are_not_round():
     assert dendrogram_purity(agglomerate(X), y) > 0.98 > 0.9 > dendrogram_purity(average, y)
 
 
+@pytest.mark.jit
 def test_a_tree_like_any_other(tmp_path):
     X = np.random.default_rng(0).random((150, 2))
     tree = agglomerate(X[:120])

@@ -511,7 +511,7 @@ while True:
 def test_a_crash_while_saving_leaves_the_old_file_whole(tmp_path):
     path = tmp_path / "tree.perch"
     rng = np.random.default_rng(0)
-    for _ in range(8):
+    for _ in range(4):
         with subprocess.Popen(
             [sys.executable, "-c", KILLED, str(path)], stdout=subprocess.PIPE
         ) as process:

@@ -25,7 +25,8 @@ COUNTED = [name for name in RULES if name not in NAMED and not RULES[name].is_sh
 UNUSUAL = [
     {"linkage": "box", "masking": "interval", "balance": "ratio"},
     {"linkage": "box", "masking": None, "balance": None},
-    {"linkage": "ward", "graft": 3, "search": "beam", "beam_width": 7, "max_leaves": 9},
+    {"linkage": "box", "search": "beam", "beam_width": 7, "max_leaves": 9},
+    {"linkage": "ward", "graft": 3, "search": "astar", "max_leaves": 9},
     {"max_leaves": 9, "metric": "cosine", "n_jobs": -1},
 ]
 
