@@ -35,7 +35,7 @@ MODES = [
     {"linkage": "box"},
     {},
     {"linkage": "box", "max_leaves": 7},
-    {"linkage": "ward", "max_leaves": 9, "search": "beam"},
+    {"max_leaves": 9, "search": "beam"},
 ]
 
 
