@@ -1,6 +1,7 @@
 """Shared by all tests: how much hypothesis tries, and where large data lies."""
 
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,13 @@ from numba.core import config
 
 # Tests compare what is written to stderr, in this process and in those that they start.
 os.environ.setdefault("PERCHTREE_QUIET", "1")
+
+# In the background of a shell, or under nohup, signals that tests send would be ignored.
+for number, handler in (
+    (signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)
+):  # fmt: skip
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, handler)
 
 # Where CI is set, every run tries the same inputs; elsewhere each tries new ones.
 always = {"deadline": None, "derandomize": bool(os.environ.get("CI"))}
