@@ -25,7 +25,7 @@ def make_features(n_rows: int, n_clusters: int) -> Any:
 
 
 def make_falling_features(n_rows: int, n_clusters: int) -> Any:
-    """The same with a spectrum that falls, as that of real network features does.
+    """Features of that shape with a spectrum that falls, as that of real network features does.
 
     Class centres and the noise around them are normal, with a variance of 1 / i along the i-th of
     random orthonormal directions; then what is negative becomes 0, which is half of the values.

@@ -37,7 +37,7 @@ def fill(path, encoder=None):
 
 
 def informed(schema, encoder):
-    """The same schema, but keys are mostly known ones, and vectors have two numbers."""
+    """A schema whose keys are mostly known ones, and whose vectors have two numbers."""
     text = json.dumps(schema)
     known = {"anyOf": [{"enum": KEYS}, {"type": "string", "maxLength": 6}]}
     vector = {"type": "array", "items": {"type": "number", "minimum": -9, "maximum": 9}}

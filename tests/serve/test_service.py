@@ -330,6 +330,19 @@ def test_events_as_a_stream(http):
     assert seen[0]["event"] == last + 1
 
 
+def test_a_prediction_whose_nearest_is_removed_meanwhile_asks_again(http, rows, monkeypatch):
+    read, missed = http.service.read, []
+
+    def read_late(ids):
+        missed.append(ids)
+        return {} if len(missed) == 1 else read(ids)
+
+    monkeypatch.setattr(http.service, "read", read_late)
+    answer = http.post("/v1/predict", json={"vectors": rows[:1].tolist()})
+    assert answer.status_code == 200
+    assert answer.json()["predictions"][0]["nearest"] == "k0"
+
+
 def test_a_stream_does_not_miss_what_happens_while_it_reads(http, monkeypatch):
     monkeypatch.setattr(events, "_PULSE", 1000.0)
     service, read = http.service, http.service.standing.events

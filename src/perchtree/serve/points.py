@@ -199,7 +199,11 @@ def make_router(service: Service, changes: Changes) -> APIRouter:
         predictions = []
         for start in range(0, len(rows), _ROWS_AT_ONCE):
             part = rows[start : start + _ROWS_AT_ONCE]
-            for ids, keys, distances in await turns.quick(service.nearest, part, 1):
+            found = await turns.quick(service.nearest, part, 1)
+            for row, (ids, keys, distances) in enumerate(found):
+                while not ids:  # the nearest was removed before its key was read
+                    again = await turns.quick(service.nearest, part[row : row + 1], 1)
+                    ids, keys, distances = again[0]
                 cluster = await turns.quick(service.standing.clusters_of, ids)
                 predictions.append(
                     schemas.Predicted(cluster=cluster[0], nearest=keys[0], distance=distances[0])
