@@ -2,6 +2,7 @@
 
 python -m experiments.cells quality [--rows N] [--orders N]
 python -m experiments.cells persons [--rows N] [--features N] [--exact N]
+python -m experiments.cells peers [--rows N] [--features N]    (needs faiss-cpu and usearch)
 
 Each keeps its figures in results/cells.json and writes the page from all that are there.
 """
@@ -9,6 +10,7 @@ Each keeps its figures in results/cells.json and writes the page from all that a
 import argparse
 import json
 import platform
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +23,7 @@ from perchtree import ClusterTree
 from perchtree.encode import Chars
 from perchtree.metrics import dendrogram_purity
 
+from . import cell_peers
 from .data import NAMES, load
 from .modes import table
 from .persons import records
@@ -55,9 +58,7 @@ def compare(X: Any, classes: Any) -> dict[str, float]:
 
 def persons(n_rows: int, n_features: int, n_exact: int) -> dict[str, Any]:
     """Many records of people: time as the tree grows, and purity beside that of exact search."""
-    texts, entities = records(n_rows, max(1, n_rows // 4))
-    encoder = Chars(n_features).learned(texts[:20_000])
-    X = np.concatenate([encoder.encode(texts[i : i + 10_000]) for i in range(0, n_rows, 10_000)])
+    texts, entities, encoder, X = encoded(n_rows, n_features)
     ClusterTree(n_features, search="cells", n_jobs=-1).insert(X[:5_000])  # compiled
     tree = ClusterTree(n_features, search="cells", n_jobs=-1)
     seconds, purity = [], []
@@ -77,6 +78,21 @@ def persons(n_rows: int, n_features: int, n_exact: int) -> dict[str, Any]:
         "seconds": seconds, "checked": stats.cells_checked, "found": stats.cells_found,
         "renewals": stats.renewals, "latency": latency(tree, texts[:500], encoder),
     }  # fmt: skip
+
+
+def encoded(n_rows: int, n_features: int) -> tuple[list[str], Any, Chars, Any]:
+    """Records of people, their entities, an encoder, and the vectors that it makes of them."""
+    texts, entities = records(n_rows, max(1, n_rows // 4))
+    encoder = Chars(n_features).learned(texts[:20_000])
+    parts = [encoder.encode(texts[first : first + 10_000]) for first in range(0, n_rows, 10_000)]
+    return texts, entities, encoder, np.concatenate(parts)
+
+
+def peers(n_rows: int, n_features: int) -> dict[str, Any]:
+    """Indexes of other libraries, on records of people."""
+    X = encoded(n_rows, n_features)[-1]
+    with tempfile.TemporaryDirectory() as folder:
+        return cell_peers.compare(X, Path(folder))
 
 
 def latency(tree: ClusterTree, texts: list[str], encoder: Any) -> dict[str, list[float]]:
@@ -103,6 +119,8 @@ def page(results: dict[str, Any]) -> Iterator[str]:
         yield from _quality(results["quality"])
     for name in sorted(name for name in results if name.startswith("persons")):
         yield from _persons(results[name])
+    if "peers" in results:
+        yield from _peers(results["peers"])
 
 
 def _quality(own: dict[str, Any]) -> Iterator[str]:
@@ -145,9 +163,26 @@ def _persons(own: dict[str, Any]) -> Iterator[str]:
     yield from table(["what", "measured"], lines)
 
 
+def _peers(own: dict[str, Any]) -> Iterator[str]:
+    yield "## Beside libraries of indexes\n"
+    yield (
+        f"{own['rows']:,} records of people, {own['features']} dimensions, in batches of "
+        f"{cell_peers.BATCHES[0]:,}: before a batch is added its rows are looked for, as every "
+        f"insert into a tree must. Each library has the cheapest setting that finds "
+        f"{cell_peers.RECALL:.0%} of the nearest neighbours among the first "
+        f"{cell_peers.TRAINED:,} rows. *Same*: whether batches of {cell_peers.BATCHES[1]:,} "
+        "give the same answers at the end. Seconds of cells include the tree.\n"
+    )
+    yield from table(
+        ["index", "seconds", "MB", "recall at the end", "one row: median, 99th percentile, ms",
+         "same"],
+        list(cell_peers.section(own)),
+    )  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("what", choices=["quality", "persons"])
+    parser.add_argument("what", choices=["quality", "persons", "peers"])
     parser.add_argument("--rows", type=int)
     parser.add_argument("--orders", type=int, default=5)
     parser.add_argument("--features", type=int, default=256)
@@ -156,6 +191,8 @@ def main() -> None:
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     if given.what == "quality":
         results["quality"] = quality(given.rows or 20_000, given.orders)
+    elif given.what == "peers":
+        results["peers"] = peers(given.rows or 200_000, given.features)
     else:
         n_rows = given.rows or 1_000_000
         results[f"persons-{n_rows}-{given.features}"] = persons(n_rows, given.features, given.exact)

@@ -2,7 +2,7 @@
 
 import functools
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,13 +126,12 @@ def parents_of(children: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def arranged(
-    children: NDArray[np.int64], parents: NDArray[np.int64], *keys: NDArray[Any]
+    children: NDArray[np.int64], parents: NDArray[np.int64], by_rank: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Merges (0 .. n-2) by the given keys, most important first, but parts before wholes."""
+    """Merges (0 .. n-2) in the given order, but parts before wholes."""
     n_points = len(children) + 1
     above = parents[n_points:] - n_points
     above[above < 0] = NONE
-    by_rank = np.lexsort(keys[::-1])
     rank = np.empty_like(by_rank)
     rank[by_rank] = np.arange(len(by_rank))
     waiting = (children >= n_points).sum(axis=1)
@@ -158,7 +157,7 @@ def build_table(tree: Tree, of_nodes: NodeHeights) -> NodeTable:
     parents = parents_of(raw)
     smallest = np.full(2 * n_points - 1, NONE, np.int64)
     find_smallest_ids(n_points, parents, smallest)
-    order = arranged(raw, parents, heights, smallest[n_points:])
+    order = arranged(raw, parents, np.lexsort((smallest[n_points:], heights)))
 
     number = np.arange(2 * n_points - 1)
     number[n_points + order] = np.arange(n_points, 2 * n_points - 1)

@@ -14,7 +14,7 @@ from . import _arrays
 from ._arguments import as_count
 from ._kernels import modes
 from ._kernels.nearest import points_of_leaves
-from ._kernels.schema import MAX_POINTS, NEAR, NEXT_ID, WORK, Scratch, Tree
+from ._kernels.schema import MAX_POINTS, N_LEAVES, NEAR, NEXT_ID, WORK, Scratch, Tree
 from ._locks import Locks, make_locks
 from ._progress import progress
 from ._renamed import moved
@@ -37,9 +37,6 @@ from .search.making import make_search
 from .search.threads import count_jobs
 from .settings import FIXED, RULES, Settings, takes_settings
 from .table import NodeTable
-
-ROWS_AT_ONCE = 64
-"""Rows handed to one kernel call: Ctrl-C is heard, and readers have their turn, in between."""
 
 LARGEST_ROWS = 4096
 LARGEST_VALUES = 2**23
@@ -256,10 +253,11 @@ class ClusterTree(CuttableTree):
             self._rules, finder.search, finder.record, self.settings.collapses
         )
         scratch, first = Scratch(finder.memory, self._upkeep), int(tree.state[NEXT_ID])
+        step = _rows_at_once(int(tree.state[N_LEAVES]), self.n_features)
         try:
-            for start in range(0, len(part.rows), ROWS_AT_ONCE):
+            for start in range(0, len(part.rows), step):
                 with self._lock:
-                    insert(tree, scratch, part.rows[start : start + ROWS_AT_ONCE])
+                    insert(tree, scratch, part.rows[start : start + step])
         finally:
             with self._lock:
                 self._search.added(tree, range(first, int(tree.state[NEXT_ID])))
@@ -307,11 +305,11 @@ class ClusterTree(CuttableTree):
             wanted = removable_ids(self._tree, ids, missing)
             remove = modes.remove_kernel(self._rules, self.settings.collapses)
             is_sorted = np.zeros(len(self._tree.nodes) if self.settings.collapses else 0, bool)
-            n_points = self.n_points
+            n_points, step = self.n_points, _rows_at_once(self.n_leaves, self.n_features)
             try:
                 with progress(len(wanted), verbose) as bar:
-                    for start in range(0, len(wanted), ROWS_AT_ONCE):
-                        part = wanted[start : start + ROWS_AT_ONCE]
+                    for start in range(0, len(wanted), step):
+                        part = wanted[start : start + step]
                         with self._lock:
                             self._forget()
                             remove(self._tree, self._upkeep, part, is_sorted)
@@ -632,6 +630,16 @@ def check_file(path: str | Path) -> None:
 def rules_of(settings: Settings) -> modes.Rules:
     """What decides about rotations."""
     return modes.Rules(settings.linkage, settings.graft > 0, settings.masking, settings.balance)
+
+
+def _rows_at_once(n_leaves: int, n_features: int) -> int:
+    """Rows handed to one kernel call: Ctrl-C is heard, and readers have their turn, in between.
+
+    Fewer in large trees, where each takes longer. A call costs as much as a few inserts of short
+    rows, so there are more of those.
+    """
+    most = max(64, min(512, 2**12 // n_features))
+    return max(16, min(most, 2**22 // max(1, n_leaves)))
 
 
 def interruption(error: BaseException) -> type[BaseException]:

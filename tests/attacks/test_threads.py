@@ -127,6 +127,7 @@ def test_a_reader_waits_for_one_part_of_an_insert(monkeypatch):
         return insert
 
     monkeypatch.setattr(perchtree.tree.modes, "insert_kernel", counting)
+    monkeypatch.setattr(perchtree.tree, "_rows_at_once", lambda *_: 64)
     waited = []
 
     def read():
@@ -140,7 +141,7 @@ def test_a_reader_waits_for_one_part_of_an_insert(monkeypatch):
     assert sum(calls) == len(many)
     assert len(calls) >= 45
     assert max(waited) <= 10  # some pass before the reader comes to the lock
-    assert max(calls) <= perchtree.tree.ROWS_AT_ONCE
+    assert max(calls) <= 64
 
 
 def test_numbers_can_be_read_while_arrays_grow(monkeypatch):

@@ -43,8 +43,14 @@ def reduced(monkeypatch):
     monkeypatch.setattr(products, "BLOCK_ROWS", 8)
     monkeypatch.setattr(products, "TILE_COLUMNS", 16)
     monkeypatch.setattr(
-        images, "find_axes", lambda points, bounds, k: make_axes(held(points), 2, 4)
+        images, "find_axes", lambda points, bounds, k, n_rows: make_axes(held(points), 2, 4)
     )
+
+
+def axes_of(tree):
+    """Those for many rows, or else those for few."""
+    search = tree._search
+    return search._images.axes or search._images_for_few.axes
 
 
 def held(points):
@@ -116,7 +122,7 @@ def test_same_tree(reduced, linkage, n_jobs, offset, scale):
     for part in np.split(X, [1, 3, 30, 37]):
         tree.insert(part)
     tree.check()
-    assert tree._search._images.axes is not None
+    assert axes_of(tree) is not None
     assert np.array_equal(tree.children, expected.children)
     for n_rows in (1, 3, 30):
         found = tree.nearest(X[:n_rows] * np.float32(1.01), k=3)
@@ -147,7 +153,7 @@ def test_a_row_that_another_point_has_taken(reduced, monkeypatch, is_kept):
             queries = X[-n_rows:] * np.float32(-1.1)
             found = [tree.nearest(queries, k=4)[0] for tree in twins]
             assert np.array_equal(*found)
-    assert twins[1]._search._images.axes is not None
+    assert axes_of(twins[1]) is not None
 
 
 def test_points_far_beyond_the_first_ones(reduced):
@@ -175,12 +181,27 @@ def test_axes_do_not_depend_on_batches(monkeypatch):
         tree = ClusterTree(200, linkage="box", search="scan")
         for first in range(0, 600, n_rows):
             tree.insert(X[first : first + n_rows])
-        tree.nearest(X[:1])
+        tree.nearest(X[:50])
         found.append(tree._search._images.axes)
     assert found[0] is not None
     for other in found[1:]:
         assert other.split == found[0].split
         assert np.array_equal(other.vectors, found[0].vectors)
+
+
+@pytest.mark.jit
+def test_few_rows_have_axes_where_many_have_none(monkeypatch):
+    """Reading all features is what a single row costs; for many it is their product."""
+    monkeypatch.setattr(images, "SMALLEST_SAMPLED", 512)
+    X = np.random.default_rng(0).normal(size=(700, 250)) * np.arange(1, 251) ** -0.4
+    tree = ClusterTree(250, linkage="box", search="scan")
+    tree.insert(X[:600])
+    found = tree.nearest(X[600:], k=3)
+    assert tree._search._images.axes is None
+    for row in range(600, 700):
+        near = tree.nearest(X[row : row + 1], k=3)
+        assert np.array_equal(near[0][0], found[0][row - 600])
+    assert tree._search._images_for_few.axes is not None
 
 
 @pytest.mark.jit
@@ -192,7 +213,7 @@ def test_flat_spectra_are_not_reduced_and_steep_ones_are():
     steep = flat * (1 / np.arange(1, 251) ** 2).astype(np.float32)
     for rows, is_reduced in ((flat, False), (steep, True)):
         bounds = np.stack([rows.min(axis=0), rows.max(axis=0)])
-        assert (axes_module.find_axes(Points(rows, ids), bounds, 1) is not None) == is_reduced
+        assert (axes_module.find_axes(Points(rows, ids), bounds, 1, 1024) is not None) == is_reduced
 
 
 def test_axes_that_leave_too_much_are_given_up(reduced, monkeypatch):
@@ -200,8 +221,8 @@ def test_axes_that_leave_too_much_are_given_up(reduced, monkeypatch):
     is_poor = IS_POOR
     tree = ClusterTree(40, linkage="box", search="scan")
     rng = np.random.default_rng(0)
-    first = np.zeros((20, 40), np.float32)
-    first[:, :4] = rng.normal(size=(20, 4))
+    first = np.zeros((40, 40), np.float32)
+    first[:, :4] = rng.normal(size=(40, 4))
     tree.insert(first)
     tree.nearest(first)
     assert tree._search._images.axes is not None
@@ -209,7 +230,7 @@ def test_axes_that_leave_too_much_are_given_up(reduced, monkeypatch):
     monkeypatch.setattr(scanning, "MANY_ROWS", 10)
     with mock.patch.object(Images, "_renew"):  # until the next fixed number of points
         tree.insert(1000 * rng.normal(size=(40, 40)))
-        tree.nearest(rng.normal(size=(30, 40)))
+        tree.nearest(rng.normal(size=(40, 40)))
         assert tree._search._images.axes is None
         assert tree.nearest(first[:9])[0].tolist() == [[i] for i in range(9)]
 

@@ -52,7 +52,7 @@ def inserted_while_read(insert, tree_of):
         return insert_rows
 
     with (
-        mock.patch.object(tree, "ROWS_AT_ONCE", 8),
+        mock.patch.object(tree, "_rows_at_once", return_value=8),
         mock.patch.object(modes, "insert_kernel", slow_kernel),
     ):
         insert()

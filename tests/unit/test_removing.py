@@ -153,10 +153,10 @@ def test_ctrl_c_leaves_a_prefix():
     remove_kernel = modes.remove_kernel
     with (
         mock.patch.object(modes, "remove_kernel", lambda *a: interrupted(remove_kernel(*a))),
-        pytest.raises(KeyboardInterrupt, match="192 of 4,000 points were removed"),
+        pytest.raises(KeyboardInterrupt, match="1,536 of 4,000 points were removed"),
     ):
         tree.remove(np.arange(4000))
-    assert tree.ids.tolist() == list(range(192, 5000))
+    assert tree.ids.tolist() == list(range(1536, 5000))
     tree.check()
 
 

@@ -1,5 +1,6 @@
 """From a tree to flat clusters: one engine, several criteria."""
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -188,14 +189,20 @@ class Cuts:
         with the smallest id. Merges inside leaves come first and cost nothing.
         """
         if criterion not in self._sequences:
-            table = self.table
-            smallest = np.full(len(table.parents), NONE, np.int64)
-            find_smallest_ids(table.n_points, table.parents, smallest)
+            table, by_id = self.table, self._by_id
             costs = np.where(table.inner, -1.0, CRITERIA[criterion](self._tree, table))
-            keys = costs, smallest[table.n_points :]
-            order = arranged(table.children, table.parents, *keys)
+            by_rank = by_id[np.argsort(costs[by_id], kind="stable")]
+            order = arranged(table.children, table.parents, by_rank)
             self._sequences[criterion] = order, costs[order]
         return self._sequences[criterion]
+
+    @functools.cached_property
+    def _by_id(self) -> NDArray[np.int64]:
+        """Merges by the smallest point below them."""
+        table = self.table
+        smallest = np.full(len(table.parents), NONE, np.int64)
+        find_smallest_ids(table.n_points, table.parents, smallest)
+        return np.argsort(smallest[table.n_points :], kind="stable")
 
     def into(self, n_clusters: int, criterion: str) -> NDArray[np.int64]:
         """Labels of a clustering into so many clusters."""

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from .._kernels.scan import rounding
 from .._kernels.schema import NONE
-from .costs import direct_cost, pair_cost, product_cost, second_cost
+from .costs import direct_cost, pair_cost, product_cost, reduced_cost, second_cost
 from .products import AllFeatures, Nearest, Points, find_scale, scan
 from .threads import one_blas_thread
 
@@ -103,11 +103,11 @@ def rounding_of(n_features: int, n_columns: int) -> float:
     return float(function(n_features, n_columns))
 
 
-def find_axes(points: Points, bounds: NDArray[np.float32], k: int) -> Axes | None:
-    """The axes by which the k nearest points cost least; None if comparing all features does.
+def find_axes(points: Points, bounds: NDArray[np.float32], k: int, n_rows: int) -> Axes | None:
+    """The axes by which the k nearest points of so many rows at a time cost least.
 
-    How many coordinates to take products of follows from counted pairs: those of a sample that
-    the bound would leave, were the neighbours known.
+    None if comparing all features costs less. How many coordinates to take products of follows from
+    counted pairs: those of a sample that the bound would leave, were the neighbours known.
     """
     with one_blas_thread():
         held = np.flatnonzero(points.ids != NONE)
@@ -120,18 +120,19 @@ def find_axes(points: Points, bounds: NDArray[np.float32], k: int) -> Axes | Non
         whole = Axes(centre, scale, vectors, vectors.shape[1], 0.0)
         left = _count_left(whole, sample, points, bounds, k)
         n_features, n_axes = vectors.shape
-        best, cost = 0, WORTHWHILE * product_cost(n_features, 1024)
+        best, cost = 0, WORTHWHILE * product_cost(n_features, n_rows)
         for split in (split for split in SPLITS if split < n_axes):
             n_all = min(2 * split, n_axes)
             # Before all points are seen, bounds are looser: twice as much is left.
             looked = 2 * left[split] * second_cost(n_all - split)
             of_split = pair_cost(split) + looked + 2 * left[n_all] * direct_cost(n_features)
-            if of_split < cost:
-                best, cost = split, of_split
+            if reduced_cost(split, of_split, n_rows) < cost:
+                best, cost = split, reduced_cost(split, of_split, n_rows)
+                of_pair = of_split
     if best == 0:
         return None
     n_all = max(min(2 * best, n_axes), min(FEW, n_axes))
-    return Axes(centre, scale, np.ascontiguousarray(vectors[:, :n_all]), best, cost)
+    return Axes(centre, scale, np.ascontiguousarray(vectors[:, :n_all]), best, of_pair)
 
 
 def _count_left(

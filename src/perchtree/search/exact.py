@@ -11,7 +11,7 @@ import numpy as np
 from .. import _arrays
 from .._kernels.astar import astar
 from .._kernels.copies import holds_copy
-from .._kernels.schema import BY_ID, NEAR, NEXT_ID, AStar, Counts, Tree
+from .._kernels.schema import BY_ID, N_LEAVES, NEAR, NEXT_ID, AStar, Counts, Tree
 from .ahead import Batch, compare_within, search_tree
 from .choosing import Choice
 from .images import Images
@@ -46,14 +46,34 @@ class AStarSearch(Search):
         for first in range(0, len(rows), ASTAR_ROWS):
             part = rows[first : first + ASTAR_ROWS]
             found = search_tree(tree, part, astar, self.k, self.n_jobs, done)
-            near = np.ascontiguousarray(found.distances[:, :, NEAR])
-            ids = np.ascontiguousarray(found.leaves[:, :, BY_ID])
-            batch = Batch(part, int(tree.state[NEXT_ID]), Nearest(near, ids), done)
-            compare_within(batch, functools.partial(_is_in_tree, tree, part), self.n_jobs)
-            yield batch.part(tree)
+            yield _prepare(tree, part, found, self.n_jobs, done)
 
     def nearest(self, tree: Tree, rows: Rows, k: int, done: Counts) -> Leaves:
         return search_tree(tree, rows, astar, k, self.n_jobs, done)
+
+
+class Known(Search):
+    """What A* has found for few rows before it was known that a scan is not cheaper."""
+
+    def __init__(self, found: Leaves) -> None:
+        super().__init__(found.leaves.shape[1])
+        self._found = found
+
+    def parts(self, tree: Tree, rows: Rows, done: Counts) -> Iterator[Part]:
+        yield _prepare(tree, rows, self._found, 1, done)
+
+    def nearest(self, tree: Tree, rows: Rows, k: int, done: Counts) -> Leaves:
+        return self._found
+
+
+def _prepare(tree: Tree, rows: Rows, found: Leaves, n_jobs: int, done: Counts) -> Part:
+    """Rows whose neighbours in the tree are known, compared with the rows before them."""
+    near = np.ascontiguousarray(found.distances[:, :, NEAR])
+    ids = np.ascontiguousarray(found.leaves[:, :, BY_ID])
+    batch = Batch(rows, int(tree.state[NEXT_ID]), Nearest(near, ids), done)
+    if len(rows) > 1:
+        compare_within(batch, functools.partial(_is_in_tree, tree, rows), n_jobs)
+    return batch.part(tree)
 
 
 def _is_in_tree(tree: Tree, rows: Rows, row: int) -> bool:
@@ -65,7 +85,7 @@ class ScanSearch(Search):
 
     def __init__(self, k: int, n_jobs: int = 1) -> None:
         super().__init__(k, n_jobs)
-        self._images = Images(k)
+        self._images, self._images_for_few = Images(k, AHEAD_ROWS), Images(k, 1)
 
     def parts(self, tree: Tree, rows: Rows, done: Counts) -> Iterator[Part]:
         return self.stream(tree, [rows], done)
@@ -90,30 +110,34 @@ class ScanSearch(Search):
                 cheaper = self._cheaper(tree, rows, self.k, done)
                 if cheaper is None:
                     snapshot = Snapshot.of(tree, waiting)
-                    search = functools.partial(
-                        search_batch, snapshot, rows, self.k, self._images, n_jobs
-                    )
+                    images = self._images_of(rows)
+                    search = functools.partial(search_batch, snapshot, rows, self.k, images, n_jobs)
                     answer = background.begin(search)
                     if waiting is not None:
-                        yield from waiting.insert(tree, self._images)
+                        yield from waiting.insert(tree)
                     waiting = answer()
                     done += waiting.batch.done
                 else:
                     if waiting is not None:
-                        yield from waiting.insert(tree, self._images)
+                        yield from waiting.insert(tree)
                     waiting = None
                     yield from cheaper.parts(tree, rows, done)
             if waiting is not None:
-                yield from waiting.insert(tree, self._images)
+                yield from waiting.insert(tree)
 
     def nearest(self, tree: Tree, rows: Rows, k: int, done: Counts) -> Leaves:
         cheaper = self._cheaper(tree, rows, k, done)
         if cheaper is not None:
             return cheaper.nearest(tree, rows, k, done)
-        search = Scan(Snapshot.of(tree), rows, k, self._images, self.n_jobs)
+        search = Scan(Snapshot.of(tree), rows, k, self._images_of(rows), self.n_jobs)
         search.search_tree()
         done += search.done
         return Leaves.of_points(tree, *search.answers)
+
+    def _images_of(self, rows: Rows) -> Images:
+        """Those that many rows need serve few, too; but where there are none, few need others."""
+        few = len(rows) < SMALLEST and self._images.axes is None
+        return self._images_for_few if few else self._images
 
     def _cheaper(self, tree: Tree, rows: Rows, k: int, done: Counts) -> Search | None:
         """A search that costs less than a scan of these rows, if one is known."""
@@ -126,10 +150,19 @@ class AutoSearch(ScanSearch):
     def __init__(self, k: int, n_jobs: int = 1) -> None:
         super().__init__(k, n_jobs)
         self._astar = AStarSearch(k)
-        self._choice = Choice()
+        self._choices: dict[int, Choice] = {}
 
     def _cheaper(self, tree: Tree, rows: Rows, k: int, done: Counts) -> Search | None:
-        if self._choice.prefers_scan(tree, rows, k, done, self._images.axes):
+        n_leaves, n_rows = int(tree.state[N_LEAVES]), len(rows)
+        of_pair = self._images_of(rows).cost(n_leaves, rows.shape[1], max(1, n_rows))
+        choice = self._choices.setdefault(k, Choice())
+        if n_rows >= SMALLEST:
+            choice.decide(tree, rows, k, done, of_pair)
+        else:
+            found = choice.search_few(tree, rows, k, done, of_pair)
+            if found is not None:
+                return Known(found)
+        if choice.by_scan:
             return None
         self._astar.n_jobs = self.n_jobs
         return self._astar

@@ -45,14 +45,15 @@ class Waiting(NamedTuple):
     axes: Axes | None
     image: Image | None
     """Of all its rows, on these axes."""
+    images: Images
 
-    def insert(self, tree: Tree, images: Images) -> Iterator[Part]:
+    def insert(self, tree: Tree) -> Iterator[Part]:
         """Hand the batch over; once it is in the tree, keep its images."""
         yield self.batch.part(tree)
         if self.image is not None:
             ids = self.batch.first_id + self.own
             rows = row_of(tree.ids[ids, LEAF].astype(np.int64))
-            images.keep(self.axes, self.image.of(self.own), rows, ids)
+            self.images.keep(self.axes, self.image.of(self.own), rows, ids)
 
 
 class Snapshot(NamedTuple):
@@ -141,7 +142,7 @@ class Scan:
         """Compare the rows with the batch that is about to be inserted before them."""
         if self._snapshot.waiting is None:
             return
-        (batch, own, axes, image), rows = self._snapshot.waiting, self._rows
+        (batch, own, axes, image, _), rows = self._snapshot.waiting, self._rows
         points = Points(batch.rows[own], (batch.first_id + own).astype(np.int32))
         if self._axes is None:
             image = None
@@ -173,7 +174,7 @@ class Scan:
             batch, lambda row: snapshot.holds(self._rows[row], int(ids[row, 0])), self._n_jobs,
             make_own_space, stop,
         )  # fmt: skip
-        return Waiting(batch, own, self._axes, self._image)
+        return Waiting(batch, own, self._axes, self._image, self._images)
 
     def _count(self, n_pairs: int, counts: Counts) -> None:
         self.done[PRODUCTS] += n_pairs
