@@ -26,7 +26,7 @@ _NULLS = 2
 _DAMPING = 0.5
 _COARSEST = 1 / 16
 """The largest minimum size, as a share of the points: there must be clusters to compare."""
-_PLATEAU = 0.15
+_PLATEAU = 0.2
 """Gaps that differ by less are equal; of equals the larger minimum size counts."""
 _STANDS_OUT = 1.65
 """So many times as strong as without clusters, or it is not said to stand out."""
