@@ -15,6 +15,7 @@ from ..encode.making import make_encoder, same_encoder
 from ..files.contents import Contents
 from ..settings import Settings
 from ..tree import ClusterTree
+from .answers import Answers
 from .corrections import Corrections
 from .log import Log
 from .records import Records, as_column
@@ -29,6 +30,8 @@ class Asking:
     records: Records
     pairs: Corrections
     """What was said about pairs of records, by their ids."""
+    answered: Answers
+    """What was answered about pairs of records, by their ids."""
     clusterings: Remembered
     """The clusterings that `perch cut` has written last, by its options."""
     feature_names: list[str] | None

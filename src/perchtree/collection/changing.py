@@ -233,6 +233,7 @@ class Changing(Asking):
             gone = ids[~tree.holds(ids)].tolist()
             self.records.forget(gone)
             self.pairs.drop(gone)
+            self.answered.drop(gone)
             if tree.n_points == 0:
                 self.records.drop_from(0)
 
@@ -350,6 +351,7 @@ class Changing(Asking):
             finally:
                 if tree.next_id > next_id:
                     self.pairs.moved(int(old[0]), next_id)
+                    self.answered.moved(int(old[0]), next_id)
                     self._take_out(old)
                     self._follow(tree, old)
                     self._log.added(points, int(old[0]))

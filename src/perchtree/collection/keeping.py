@@ -15,6 +15,7 @@ from ..encode.making import store_encoder
 from ..errors import ReadOnlyError
 from ..files.contents import Contents
 from ..store import events, facts, operations, rows
+from ..store import pairs as pair_rows
 from ..store.folder import Store
 from ..store.operations import Operation
 from ..tree import LARGEST_ROWS, LARGEST_VALUES
@@ -26,7 +27,7 @@ from .log import Log
 
 SETTINGS, FEATURES, NOTES, ENCODER = "settings", "features", "notes", "encoder"
 PROGRESS = "progress"
-PAIR_CHANGES = "pair changes"
+PAIR_CHANGES, ANSWER_CHANGES = "pair changes", "answer changes"
 SECTION = "section "
 """Names of facts; sections of others have their own name behind it."""
 
@@ -42,6 +43,7 @@ def facts_of(collection: Asking) -> dict[str, Any]:
         NOTES: copy.deepcopy(collection.notes),
         PROGRESS: dict(collection.progress),
         PAIR_CHANGES: collection.pairs.changes,
+        ANSWER_CHANGES: collection.answered.changes,
         ENCODER: collection.encoder,
         STANDING: described(collection.following),
     }
@@ -99,7 +101,7 @@ class KeptLog(Log):
         effects: Effects = []
         if replaced != NONE:
             coming |= self._records.coming([replaced])
-            effects = [(rows.REMOVE, [(replaced,)]), *self._pairs_about([replaced, *ids])]
+            effects = [(rows.REMOVE, [(replaced,)]), *self._said_about([replaced, *ids])]
         effects.append((rows.ADD, [rows.as_row(i, coming[i]) for i in ids]))
         self._record(operations.rows_added(points, replaced), effects, coming)
 
@@ -107,7 +109,7 @@ class KeptLog(Log):
         if len(ids) == 0:
             return
         gone = ids.tolist()
-        effects = [(rows.REMOVE, [(i,) for i in gone]), *self._pairs_about(gone)]
+        effects = [(rows.REMOVE, [(i,) for i in gone]), *self._said_about(gone)]
         self._record(operations.removed(ids), effects, self._records.coming(gone))
 
     def revised(self, ids: list[int]) -> None:
@@ -123,9 +125,15 @@ class KeptLog(Log):
 
     def corrected(self, ids: Iterable[int]) -> None:
         touched = list(ids)
-        effects = self._pairs_about(touched)
+        effects = self._said_about(touched)
         if effects:
             self._record(Operation(operations.CORRECTED, {"ids": touched}), effects, {})
+
+    def answered(self, pairs: list[tuple[int, int]], same: list[bool | None] | None = None) -> None:
+        effects = self._said_about(list({point_id for pair in pairs for point_id in pair}))
+        if effects:
+            about = {"pairs": pairs} if same is None else {"pairs": pairs, "same": same}
+            self._record(Operation(operations.ANSWERED, about), effects, {})
 
     def refined(self, neighbors: int, n_parts: int) -> None:
         if n_parts:
@@ -167,13 +175,18 @@ class KeptLog(Log):
         self._mine.number = journal.recorded
         journal.tree_changes = self._tree_changes
 
-    def _pairs_about(self, ids: list[int]) -> Effects:
+    def _said_about(self, ids: list[int]) -> Effects:
         """All that is said about some ids anew, if anything was said or taken back since."""
-        pairs = self._collection.pairs
-        if pairs.changes == self._facts[PAIR_CHANGES]:
-            return []
-        said = [rows.as_pair(a, b, kind == TOGETHER) for kind, a, b in pairs.about(ids)]
-        return [(rows.DROP_PAIRS, [(i,) for i in ids]), (rows.CORRECT, said)]
+        pairs, answered = self._collection.pairs, self._collection.answered
+        touched: list[tuple[Any, ...]] = [(i,) for i in ids]
+        effects: Effects = []
+        if pairs.changes != self._facts[PAIR_CHANGES]:
+            said = [pair_rows.as_pair(a, b, kind == TOGETHER) for kind, a, b in pairs.about(ids)]
+            effects += [(pair_rows.DROP_PAIRS, touched), (pair_rows.CORRECT, said)]
+        if answered.changes != self._facts[ANSWER_CHANGES]:
+            told = [pair_rows.as_answer(*kept) for kept in answered.about(ids)]
+            effects += [(pair_rows.DROP_ANSWERS, touched), (pair_rows.ANSWER, told)]
+        return effects
 
     def _changed_facts(self) -> Effects:
         now = facts_of(self._collection)

@@ -43,6 +43,9 @@ class Log:
     def corrected(self, ids: Iterable[int]) -> None:
         """Something else is said about some records."""
 
+    def answered(self, pairs: list[tuple[int, int]], same: list[bool | None] | None = None) -> None:
+        """Something was answered about pairs of records; without `same`, it was taken back."""
+
     def refined(self, neighbors: int, n_parts: int) -> None:
         """The tree was refined, in so many parts of passes."""
 

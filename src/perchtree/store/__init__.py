@@ -3,6 +3,7 @@
 - `schema`: the tables, and connections to them
 - `facts`: named values: settings, encoder, notes
 - `rows`: keys, texts and classes by id
+- `pairs`: what was said and answered about two of them
 - `events`: a standing clustering, and what became of its clusters
 - `operations`: what was done, numbered, in a form that can be done again
 - `trees`: a tree as rows of the database, the beginning of replay

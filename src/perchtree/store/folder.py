@@ -27,8 +27,9 @@ from .facts import as_json, fact, read_facts
 from .journal import HEAD, Journal
 from .maker import made_by
 from .operations import read_operations
+from .pairs import ANSWER, CORRECT, as_answer, as_pair
 from .replay import find_start, replay, replayed
-from .rows import ADD, CORRECT, Record, Rows, as_pair, as_row
+from .rows import ADD, Record, Rows, as_row
 from .schema import (
     connect,
     create_tables,
@@ -61,6 +62,7 @@ class Beginning(NamedTuple):
     stored: StoredTree | None = None
     records: Iterable[tuple[int, Record]] = ()
     pairs: Iterable[tuple[int, int, bool]] = ()
+    answers: Iterable[tuple[int, int, bool | None, int]] = ()
     followed: Followed = Followed([], {}, [])
     """A standing clustering, and what has become of its clusters."""
 
@@ -314,6 +316,7 @@ def _begin(connection: sqlite3.Connection, beginning: Beginning) -> None:
     write_base(connection, 0, beginning.stored)
     connection.executemany(ADD, (as_row(*record) for record in beginning.records))
     connection.executemany(CORRECT, (as_pair(*pair) for pair in beginning.pairs))
+    connection.executemany(ANSWER, (as_answer(*answer) for answer in beginning.answers))
     changes, anchors, _ = beginning.followed
     connection.executemany(PUT_CLUSTER, (as_cluster(*pair) for pair in anchors.items()))
     connection.executemany(PUT_EVENT, (as_event(change) for change in changes))

@@ -24,7 +24,7 @@ _SURROGATES = "surrogatepass"
 def as_row(point_id: int, record: Record) -> tuple[Any, ...]:
     """A row for `ADD`."""
     values = point_id, *map(_stored, record)
-    return *values, _digest(values)
+    return *values, crc_of(values)
 
 
 def _stored(value: Any) -> Any:
@@ -45,7 +45,8 @@ def _restored(value: Any) -> Any:
     return value.decode(errors=_SURROGATES) if isinstance(value, bytes) else value
 
 
-def _digest(values: tuple[Any, ...]) -> int:
+def crc_of(values: tuple[Any, ...]) -> int:
+    """A checksum of the values of a row."""
     return zlib.crc32(repr(values).encode())
 
 
@@ -120,28 +121,8 @@ class Rows:
 
 def _checked(row: tuple[Any, ...]) -> tuple[int, Record]:
     *values, digest = row
-    if _digest(tuple(values)) != digest:
+    if crc_of(tuple(values)) != digest:
         raise CorruptFileError(f"the database is damaged: record {row[0]} is not as saved")
     point_id, *record = values
     key, text, class_ = map(_restored, record)
     return point_id, (key, text, class_)
-
-
-# Corrections
-
-CORRECT = "INSERT INTO corrections (a, b, same, digest) VALUES (?, ?, ?, ?)"
-DROP_PAIRS = "DELETE FROM corrections WHERE a = ?1 OR b = ?1"
-
-
-def as_pair(a: int, b: int, same: bool) -> tuple[int, int, int, int]:
-    """A row for `CORRECT`."""
-    return a, b, int(same), _digest((a, b, int(same)))
-
-
-def read_pairs(connection: sqlite3.Connection) -> list[tuple[int, int, int]]:
-    """All corrections: two ids, and whether they are together."""
-    rows = connection.execute("SELECT a, b, same, digest FROM corrections").fetchall()
-    for *pair, digest in rows:
-        if _digest(tuple(pair)) != digest:
-            raise CorruptFileError("the database is damaged: a correction is not as saved")
-    return [(a, b, same) for a, b, same, _ in rows]
