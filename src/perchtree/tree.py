@@ -257,9 +257,10 @@ class ClusterTree(CuttableTree):
         )
         scratch, first = Scratch(finder.memory, self._upkeep), int(tree.state[NEXT_ID])
         try:
-            for start in range(0, len(part.rows), ROWS_AT_ONCE):
+            step = _rows_at_once(first)
+            for start in range(0, len(part.rows), step):
                 with self._lock:
-                    insert(tree, scratch, part.rows[start : start + ROWS_AT_ONCE])
+                    insert(tree, scratch, part.rows[start : start + step])
         finally:
             with self._lock:
                 self._search.added(tree, range(first, int(tree.state[NEXT_ID])))
@@ -632,6 +633,11 @@ def check_file(path: str | Path) -> None:
 def rules_of(settings: Settings) -> modes.Rules:
     """What decides about rotations."""
     return modes.Rules(settings.linkage, settings.graft > 0, settings.masking, settings.balance)
+
+
+def _rows_at_once(n_points: int) -> int:
+    """Rows that are inserted while readers wait: fewer in large trees, where each takes longer."""
+    return max(ROWS_AT_ONCE // 8, min(ROWS_AT_ONCE, 2**22 // max(1, n_points)))
 
 
 def interruption(error: BaseException) -> type[BaseException]:

@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 import warnings
 
 import numpy as np
@@ -316,6 +317,93 @@ def test_small_adds_of_many_threads_share_commits(path):
     people.close()
     with Collection.open(path) as again:
         assert sorted(again.keys) == sorted(f"{n}-{i}" for n in range(8) for i in range(10))
+
+
+def test_additions_that_wait_are_made_together(path):
+    """Each is an operation, and fails or succeeds by itself, whoever makes it."""
+    people = filled(path)
+    people.keep_clusters(distance=1)
+    results, before = {}, people.operation
+    inserted, inside = people.tree.insert_checked, threading.Event()
+    sizes = []
+
+    def insert_checked(points, **options):
+        sizes.append(len(points))
+        inside.set()
+        if len(sizes) == 1:  # until all others wait
+            while len(people._log._queue._waiting) < 7:
+                time.sleep(0.001)
+        return inserted(points, **options)
+
+    people.tree.insert_checked = insert_checked
+
+    def work(number):
+        try:
+            key = "k3" if number == 5 else f"new{number}"  # one is there already
+            X = rows(2 if number == 3 else 1, number)[:, : 2 if number == 6 else 3]
+            keys = [key, f"{key}/2"][: len(X)]
+            results[number] = people.add(X, keys=keys, texts=[f"text {key}"] * len(X))
+        except ValueError as error:
+            results[number] = str(error)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+    threads[0].start()
+    inside.wait()
+    for thread in threads[1:]:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    del people.tree.insert_checked
+    assert sizes == [1, 6]
+    assert "keys must be unique" in results[5]
+    assert "features" in results[6]
+    for number in (0, 1, 2, 3, 4, 7):
+        names = people.records.keys(results[number]).tolist()
+        assert names == [f"new{number}", f"new{number}/2"][: len(names)]
+        assert len(names) == (2 if number == 3 else 1)
+    assert people.operation == before + 6
+    memory = people.copy()
+    people._store.close()  # as if it were killed
+    with Collection.open(path) as again:
+        assert_same(memory, again)
+        again.verify()
+
+
+def test_an_interruption_leaves_others_to_themselves(path):
+    people = filled(path)
+    real, started, results = people.tree.insert_checked, threading.Event(), {}
+
+    def insert_checked(points, **options):
+        if len(points) == 2:
+            raise MemoryError("none left")
+        if not started.is_set():
+            started.set()
+            while len(people._log._queue._waiting) < 2:
+                time.sleep(0.001)
+        return real(points, **options)
+
+    people.tree.insert_checked = insert_checked
+
+    def work(number):
+        try:
+            results[number] = people.add(rows(1, number), keys=[f"new{number}"])
+        except MemoryError as error:
+            results[number] = error
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(3)]
+    threads[0].start()
+    started.wait()
+    for thread in threads[1:]:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    del people.tree.insert_checked
+    failed = [n for n in results if isinstance(results[n], MemoryError)]
+    assert len(failed) == 1
+    assert len(people) == 32
+    assert {f"new{n}" for n in range(3) if n not in failed} < set(people.keys)
+    people.verify()
+    people.close()
 
 
 def test_without_sync_a_barrier_waits(path):

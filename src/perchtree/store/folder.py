@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from filelock import lock_descriptor
 
-from .._arrays import used_rows
 from .._kernels.schema import NEXT_ID
 from ..clusters.following import Followed
 from ..errors import ReadOnlyError
@@ -22,6 +21,7 @@ from ..search.threads import has_room_for
 from ..settings import Settings
 from ..tree import ClusterTree
 from . import facts as fact_table
+from .copies import Copy
 from .events import PUT_CLUSTER, PUT_EVENT, Events, as_cluster, as_event, forget_removed
 from .facts import as_json, fact, read_facts
 from .journal import HEAD, Journal
@@ -38,7 +38,7 @@ from .schema import (
     truncate_log,
     update_tables,
 )
-from .snapshots import Copy, remove_before, sync_folder, write_snapshot
+from .snapshots import remove_before, sync_folder, write_snapshot
 from .trees import base_operation, base_removed, removed_from, write_base
 
 SUFFIX = ".perchdb"
@@ -199,12 +199,10 @@ class Store:
         return self._reader
 
     def snapshot(self, tree: ClusterTree) -> None:
-        """Write a snapshot while others go on: they wait only until the tree is copied."""
+        """Write a snapshot while others go on: they wait only for the last part of a copy."""
         journal = self.journal
         with self._snapshotting:
-            with tree.reading() as arrays:
-                shapes = {name: (a.shape, a.dtype) for name, a in used_rows(arrays)}
-            copy = Copy(shapes)
+            copy = Copy(tree)
             with tree.stored() as stored:
                 journal.check_tree(tree.changes)
                 number = journal.recorded

@@ -17,7 +17,7 @@ ADD = "INSERT INTO records (id, key, text, class, digest) VALUES (?, ?, ?, ?, ?)
 REMOVE = "DELETE FROM records WHERE id = ?"
 
 _SELECT = "SELECT id, key, text, class, digest FROM records"
-_AT_ONCE = 1000
+_AT_ONCE, _KEYS_AT_ONCE = 1000, 50
 _SURROGATES = "surrogatepass"
 
 
@@ -91,11 +91,12 @@ class Rows:
         """The ids of the keys that are there, all of one kind."""
         found: dict[Any, int] = {}
         query = f"{_SELECT} WHERE key = ?"
-        with plain_errors(self._name), self.lock:
-            for key in keys:
-                row = self._connection.execute(query, (key,)).fetchone()
-                if row is not None:
-                    found[key] = _checked(row)[0]
+        for start in range(0, len(keys), _KEYS_AT_ONCE):
+            with plain_errors(self._name), self.lock:  # others have their turn in between
+                for key in keys[start : start + _KEYS_AT_ONCE]:
+                    row = self._connection.execute(query, (key,)).fetchone()
+                    if row is not None:
+                        found[key] = _checked(row)[0]
         return found
 
     def search(self, query: str, most: int) -> list[int]:
