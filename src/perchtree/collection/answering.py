@@ -138,6 +138,7 @@ class Answering(Correctable):
                     except ValueError:
                         refused.append(Correction(kind, a, b))
                         continue
+                    self._follow(self.tree, np.empty(0, np.int64))
                     self._log.corrected([one, other])
         return refused
 

@@ -67,10 +67,13 @@ class Asking:
         if following is None:
             return
         with tree.reading() as arrays:
-            followed = following.begin(arrays) if silently else following.follow(arrays, gone)
-            self._log.followed(followed)
+            said = self.pairs.said
+            if silently:
+                self._log.followed(following.begin(arrays, said))
+            else:
+                self._log.followed(following.follow(arrays, gone, said))
             if following.n_points != tree.n_points:  # someone has changed the tree itself
-                self._log.followed(following.follow(arrays, following.missed(arrays)))
+                self._log.followed(following.follow(arrays, following.missed(arrays), said))
 
     @property
     def tree(self) -> ClusterTree:

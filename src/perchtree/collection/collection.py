@@ -261,7 +261,9 @@ class Collection(Durable, Clustered, Answering, Describing):
             raise CorruptFileError(f"{path} has answers that make no sense: {error}") from None
         try:
             if standing is not None:
-                self.following, self._log.past = read_standing(standing, self._tree)
+                self.following, self._log.past = read_standing(
+                    standing, self._tree, self.pairs.said
+                )
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             raise CorruptFileError(f"{path} has standing clusters that make no sense") from None
 
@@ -365,7 +367,8 @@ class Collection(Durable, Clustered, Answering, Describing):
             self._tree.__setstate__(state["_tree"])
         self._start()
         if self.following is not None:
-            self.following, self._log.past = read_standing(state["following"], self._tree)
+            standing = read_standing(state["following"], self._tree, self.pairs.said)
+            self.following, self._log.past = standing
 
     def copy(self) -> Self:
         """An independent copy, which holds no file."""

@@ -259,7 +259,8 @@ class Durable(Changing):
             standing = json.loads(stored.get(STANDING, b"null"))
         self.following, self._news = None, Followed([], {}, [])
         if standing is not None:
-            self.following, self._news = restored(standing, tree, store.events.anchors())
+            anchors = store.events.anchors()
+            self.following, self._news = restored(standing, tree, anchors, self.pairs.said)
         assert isinstance(self.records, KeptRecords)
         self.records.refresh()
 

@@ -40,7 +40,7 @@ class How(NamedTuple):
     """How a clustering is asked for."""
 
     by: str
-    """"k", "min_size", "threshold" or "suggested"; "standing" is a threshold, uncorrected."""
+    """"k", "min_size", "threshold" or "suggested"; "standing" is a threshold, too."""
     value: float
 
 
@@ -167,8 +167,6 @@ class Version:
             "suggested": {},
         }
         labels = self.tree.cut(**ways[how.by])
-        if how.by == "standing":
-            return labels
         living = (pairs[np.isin(pairs, self.table.ids).all(axis=1)] for pairs in self._pairs)
         return correct(self.table, labels, *living).labels
 
