@@ -59,6 +59,8 @@ class Version:
         copy = Copy(tree, without=() if tree.settings.collapses else ("means",))
         with tree.stored() as stored:
             self.operation = collection.barrier()
+            following = collection.following
+            self.event = None if following is None else following.last_event
             self.tree = ClusterTree.from_stored(copy.of(stored))
             self._pairs = collection.pairs.pairs(TOGETHER), collection.pairs.pairs(APART)
         self._lock = threading.RLock()
