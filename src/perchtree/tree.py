@@ -14,7 +14,7 @@ from . import _arrays
 from ._arguments import as_count
 from ._kernels import modes
 from ._kernels.nearest import points_of_leaves
-from ._kernels.schema import MAX_POINTS, NEAR, NEXT_ID, WORK, Scratch, Tree
+from ._kernels.schema import MAX_POINTS, N_LEAVES, NEAR, NEXT_ID, WORK, Scratch, Tree
 from ._locks import Locks, make_locks
 from ._progress import progress
 from ._renamed import moved
@@ -257,7 +257,7 @@ class ClusterTree(CuttableTree):
         )
         scratch, first = Scratch(finder.memory, self._upkeep), int(tree.state[NEXT_ID])
         try:
-            step = _rows_at_once(first)
+            step = _rows_at_once(int(tree.state[N_LEAVES]))
             for start in range(0, len(part.rows), step):
                 with self._lock:
                     insert(tree, scratch, part.rows[start : start + step])
@@ -635,9 +635,9 @@ def rules_of(settings: Settings) -> modes.Rules:
     return modes.Rules(settings.linkage, settings.graft > 0, settings.masking, settings.balance)
 
 
-def _rows_at_once(n_points: int) -> int:
+def _rows_at_once(n_leaves: int) -> int:
     """Rows that are inserted while readers wait: fewer in large trees, where each takes longer."""
-    return max(ROWS_AT_ONCE // 8, min(ROWS_AT_ONCE, 2**22 // max(1, n_points)))
+    return max(ROWS_AT_ONCE // 4, min(ROWS_AT_ONCE, 2**22 // max(1, n_leaves)))
 
 
 def interruption(error: BaseException) -> type[BaseException]:
