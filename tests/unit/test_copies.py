@@ -35,12 +35,12 @@ def compare(tree, copied):
 
 
 @pytest.mark.parametrize("mode", MODES, ids=str)
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", range(8))
 def test_what_changes_meanwhile_is_copied_in_the_end(mode, seed, monkeypatch):
     random = np.random.default_rng(seed)
     tree = ClusterTree(3, search="astar", **mode)
-    tree.insert(random.integers(0, 9, (60, 3)))
-    monkeypatch.setattr(copies, "_PIECE", 256)
+    tree.insert(random.integers(0, 30, (800, 3)))  # room for 50 more
+    monkeypatch.setattr(copies, "_PIECE", 4096)
     catch_up = Copy._catch_up
 
     def disturbed(self, tree):
