@@ -349,7 +349,7 @@ def _as_answers(
     """The numbers of both points of each pair, and whether they are the same; nan if not known."""
     ids = np.asarray(pairs)
     ids = ids.reshape(-1, 2) if ids.size == 0 else ids
-    answers = [_as_answer(answer) for answer in np.asarray(same, object).ravel()]
+    answers = [as_answer(answer) for answer in np.asarray(same, object).ravel()]
     if ids.ndim != 2 or ids.shape[1] != 2 or len(ids) != len(answers):
         raise ValueError(
             f"expected pairs of ids and an answer for each, got an array of the shape "
@@ -358,12 +358,13 @@ def _as_answers(
     a, b = positions_of(table, ids).T
     if (a == b).any():
         raise ValueError(f"{table.ids[a[(a == b).argmax()]]} is paired with itself")
-    return a, b, np.array(answers, np.float64)
+    return a, b, np.array([math.nan if said is None else said for said in answers], np.float64)
 
 
-def _as_answer(answer: Any) -> float:
+def as_answer(answer: Any) -> bool | None:
+    """Whether two points are the same; None, or nan, if nobody can tell."""
     if answer is None or (isinstance(answer, float) and math.isnan(answer)):
-        return math.nan
+        return None
     if answer not in (0, 1):
         raise ValueError(f"an answer is true, false or None, got {answer!r:.50}")
-    return float(answer)
+    return bool(answer)

@@ -2,7 +2,7 @@
 
 import functools
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ._arrays import has_moments
 from ._kernels.measure import measure_diagonals
 from ._kernels.merges import add_sizes, arrange, find_smallest_ids, join_groups
-from ._kernels.numbering import box_node
+from ._kernels.numbering import box_node, is_point, row_of
 from ._kernels.pooling import Pools, pool_heights
 from ._kernels.schema import (
     BOX_ROWS,
@@ -148,11 +148,37 @@ class NodeHeights(NamedTuple):
     """These never shrink towards the root."""
 
 
+class Skeleton(NamedTuple):
+    """Which points and nodes are numbered: all, or those that hold some of the points together."""
+
+    ids: NDArray[np.int64]
+    """Ascending; whole leaves."""
+    internal: NDArray[np.int64]
+    """Nodes with two branches."""
+    branches: NDArray[np.int64]
+    """(n, 2): the nodes, leaves or internal, that hang on each; not always its own children."""
+
+    @classmethod
+    def of(cls, tree: Tree) -> Self:
+        """All points and nodes of a tree."""
+        internal = internal_nodes(tree)
+        branches = tree.nodes[internal][:, [LEFT, RIGHT]].astype(np.int64)
+        return cls(living_ids(tree), internal, branches)
+
+
 def build_table(tree: Tree, of_nodes: NodeHeights) -> NodeTable:
     """Number the nodes of a tree that holds at least one point, by the heights of its nodes."""
-    ids = living_ids(tree)
-    raw, leaves, nodes, n_inner = _raw_merges(tree, ids)
-    heights = of_nodes.heights[nodes]
+    return number_nodes(tree, Skeleton.of(tree), of_nodes)
+
+
+def number_nodes(tree: Tree, skeleton: Skeleton, of_nodes: NodeHeights | None = None) -> NodeTable:
+    """Number some nodes of a tree; heights that are not given are found for these nodes alone."""
+    ids = skeleton.ids
+    raw, leaves, nodes, n_inner = _raw_merges(tree, skeleton)
+    if of_nodes is None:
+        distances, heights = measure_some(tree, nodes)
+    else:
+        distances, heights = (values[nodes] for values in of_nodes)
     n_points = len(ids)
     parents = parents_of(raw)
     smallest = np.full(2 * n_points - 1, NONE, np.int64)
@@ -167,7 +193,7 @@ def build_table(tree: Tree, of_nodes: NodeHeights) -> NodeTable:
     table = NodeTable(
         children=children,
         parents=parents_of(children),
-        distances=of_nodes.distances[nodes][order],
+        distances=distances[order],
         heights=np.concatenate([np.zeros(n_points), heights[order]]),
         sizes=sizes,
         leaves=number[leaves],
@@ -202,12 +228,13 @@ def internal_nodes(tree: Tree) -> NDArray[np.int64]:
 
 
 def _raw_merges(
-    tree: Tree, ids: NDArray[np.int64]
+    tree: Tree, skeleton: Skeleton
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], int]:
-    """All merges in no useful order: pairs; the leaf of each point; merges' nodes.
+    """Merges in no useful order: pairs; the leaf of each point; merges' nodes.
 
     The first ones, so many as the last result says, join points inside leaves.
     """
+    ids, internal, branches = skeleton
     n_points = len(ids)
     leaf_of = tree.ids[ids, LEAF]
     leaf_nodes, group, counts = np.unique(leaf_of, return_inverse=True, return_counts=True)
@@ -217,11 +244,10 @@ def _raw_merges(
     tops = np.empty(len(leaf_nodes), np.int64)
     join_groups(np.argsort(group, kind="stable"), starts, merges, tops)
 
-    internal = internal_nodes(tree)
-    number = np.empty(len(tree.nodes), np.int64)
+    number = np.empty(len(tree.nodes), np.int64)  # of which only a part may be used
     number[leaf_nodes] = tops
     number[internal] = n_points + n_inner + np.arange(len(internal))
-    merges[n_inner:] = number[tree.nodes[internal][:, [LEFT, RIGHT]]]
+    merges[n_inner:] = number[branches]
 
     holders = np.concatenate([np.repeat(leaf_nodes, counts - 1), internal]).astype(np.int64)
     return merges, tops[group], holders, n_inner
@@ -242,6 +268,21 @@ def measure_nodes(tree: Tree) -> NodeHeights:
     boxes = box_node(np.arange(n_boxes))
     distances[boxes] = np.sqrt(tree.moments[:n_boxes, SQUARE])
     heights[boxes] = np.sqrt(tree.moments[:n_boxes, HEIGHT])
+    return NodeHeights(distances, heights)
+
+
+def measure_some(tree: Tree, nodes: NDArray[np.int64]) -> NodeHeights:
+    """Distances and heights of some nodes, as `measure_nodes` has them."""
+    distances, heights = np.zeros((2, len(nodes)))
+    boxes = ~is_point(nodes)
+    rows = row_of(nodes[boxes])
+    if has_moments(tree):
+        distances[boxes] = np.sqrt(tree.moments[rows, SQUARE])
+        heights[boxes] = np.sqrt(tree.moments[rows, HEIGHT])
+    elif len(rows):
+        squared = np.empty(len(rows))
+        measure_diagonals(tree.boxes[rows], squared)
+        distances[boxes] = heights[boxes] = np.sqrt(squared)
     return NodeHeights(distances, heights)
 
 

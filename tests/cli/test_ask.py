@@ -203,6 +203,29 @@ def test_answers_become_corrections_if_wanted(perch, tree, tmp_path):
     assert "1 change, 1 correction" in perch("correct", tree, "--from", "a.csv").stderr
 
 
+def test_a_folder_keeps_its_answers_itself(perch, tree, tmp_path):
+    perch("fit", tree, "-o", "t.perchdb", "-q")
+    assert "name a file for the answers by -o" in perch.fails("ask", tree, code=2)
+    result = perch("ask", "t.perchdb", stdin="y\nn\ns\nq\n")
+    assert "2 answers in t.perchdb; next: perch cut t.perchdb --answers t.perchdb" in result.stderr
+    with Collection.open(tmp_path / "t.perchdb") as people:
+        first = people.answers
+    assert [answer.same for answer in first] == [True, False, None]
+    perch("ask", "t.perchdb", "-q", stdin="u\nu\ny\nq\n")
+    with Collection.open(tmp_path / "t.perchdb") as people:
+        assert people.answers[0] == first[0]
+        assert [answer.same for answer in people.answers] == [True, True]
+        assert {*people.answers[1][:2]} == {*first[1][:2]}
+    perch("ask", "t.perchdb", "-n", 12, "-q", "--correct", stdin="n\n" * 20)
+    cut = perch("cut", "t.perchdb", "--answers", "t.perchdb", "-o", "-").stderr
+    assert "by 12 answers: " in cut
+    assert "is another folder" in perch.fails("cut", tree, "--answers", "t.perchdb", "-o", "-")
+    perch("export", "t.perchdb", "--to", "perch", "-o", "back.perch")
+    with Collection.open(tmp_path / "t.perchdb") as people:
+        assert Collection.open(tmp_path / "back.perch").answers == people.answers
+        assert len(people.corrections)
+
+
 def test_what_differs_is_marked():
     a, b = mark("ann lee of kent", "ann leigh of  kent\x1b[2J", plain=True)
     assert a.plain == "ann *lee* of *kent*"

@@ -13,7 +13,7 @@ def step(collection, seed, number):
     """Do operation `number`: exactly one, which depends on nothing but the operations before."""
     random = np.random.default_rng((seed, number))
     keys = collection.keys
-    kinds = ["add", "add", "add", "remove", "update", "revise", "pair", "refine", "keep"]
+    kinds = ["add", "add", "add", "remove", "update", "revise", "pair", "answer", "refine", "keep"]
     kind = "keep" if number == 3 else random.choice(kinds)
     picked = [keys[i] for i in random.permutation(len(keys))[:3]]
     if kind == "keep":
@@ -34,6 +34,12 @@ def step(collection, seed, number):
                 return None
         except ValueError:
             pass
+        return add(collection, random, number, 1)
+    if kind == "answer":
+        before = collection.answered.changes
+        collection.answer([picked[:2]], [(True, False, None)[number % 3]])
+        if collection.answered.changes > before:
+            return None
         return add(collection, random, number, 1)
     return collection.refine(1)
 
@@ -70,6 +76,7 @@ class Twin:
         assert list(self.collection.keys) == list(kept.keys)
         assert self.collection.texts == kept.texts
         assert self.collection.corrections == kept.corrections
+        assert self.collection.answers == kept.answers
         self._compare_standing(self.collection.standing, kept.standing)
 
     def _compare_standing(self, mine, theirs):

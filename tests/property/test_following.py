@@ -6,8 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perchtree import ClusterTree
-from perchtree.clusters.following import Following
+from perchtree.clusters.correcting import correct
+from perchtree.clusters.following import NOTHING, Following
 from perchtree.clusters.tracking import Tracker
+from perchtree.collection.corrections import APART, TOGETHER, Corrections
 from strategies import grids
 
 MODES = [
@@ -28,14 +30,17 @@ NOBODY = np.empty(0, np.int64)
 class Whole:
     """The slow version: everything is cut anew, and matched by the tracker."""
 
-    def __init__(self, tree, distance):
+    def __init__(self, tree, distance, said=NOTHING):
         self.tree, self.distance, self.tracker = tree, distance, Tracker()
+        self.said = said
         self.read()
 
     def read(self):
         tree, tracker = self.tree, self.tracker
         tracker.events = []
         clusters = tree.cut(distance=self.distance) if tree.n_points else NOBODY
+        if tree.n_points:
+            clusters = correct(tree.table, clusters, *self.said[:2]).labels
         tracker.number(tree.ids, clusters)
 
 
@@ -63,7 +68,7 @@ def compared(following, whole, followed):
             assert following.labels[anchor] == number
         assert set(following.anchors) == set(tracker.sizes)
         twin = Following(following.distance, following.next_number)
-        assert twin.restore(arrays, following.anchors)
+        assert twin.restore(arrays, following.anchors, whole.said)
         assert np.array_equal(twin.labels[tree.ids], tracker.labels)
         assert np.array_equal(twin.sizes, following.sizes[: len(twin.sizes)])
 
@@ -113,3 +118,48 @@ def test_agrees_with_the_whole(mode, X, data):
         whole.read()
         compared(following, whole, followed)
         check_arrivals(before, tree.ids, followed)
+
+
+@pytest.mark.parametrize("mode", MODES, ids=str)
+@given(data=st.data(), seed=st.integers(0, 10**6))
+@settings(max_examples=max(15, settings.default.max_examples // 5))
+def test_agrees_with_the_whole_and_its_corrections(mode, data, seed):
+    """The same with corrections, which come, go, and go with their points."""
+    random = np.random.default_rng(seed)
+    centres = 6 * random.normal(size=(int(random.integers(1, 8)), 2))
+    X = random.normal(size=(60, 2)) + centres[random.integers(0, len(centres), 60)]
+    tree = ClusterTree(2, search="astar", **mode)
+    tree.insert(X[:20])
+    distance = float(random.choice(tree.heights))
+    following, pairs = Following(distance), Corrections()
+    with tree.reading() as arrays:
+        followed = following.begin(arrays, pairs.said)
+    whole = Whole(tree, distance, pairs.said)
+    compared(following, whole, followed)
+    at = 20
+    for _ in range(data.draw(st.integers(1, 8))):
+        gone = NOBODY
+        step = data.draw(st.sampled_from(["say", "say", "say", "take back", "add", "remove"]))
+        living = tree.ids.tolist()
+        if step == "say" and len(living) > 1:
+            for _ in range(int(random.integers(1, 4))):
+                a, b = random.permutation(living)[:2].tolist()
+                try:
+                    pairs.say(TOGETHER if random.random() < 0.5 else APART, a, b)
+                except ValueError:
+                    continue
+        elif step == "take back" and len(pairs):
+            said = list(pairs)[int(random.integers(len(pairs)))]
+            pairs.take_back(said.a, said.b)
+        elif step == "add":
+            tree.insert(X[at : at + 4])
+            at += 4
+        elif step == "remove" and living:
+            gone = random.permutation(living)[: int(random.integers(1, 5))]
+            tree.remove(gone)
+            pairs.drop(gone.tolist())
+        with tree.reading() as arrays:
+            followed = following.follow(arrays, gone, pairs.said)
+        whole.said = pairs.said
+        whole.read()
+        compared(following, whole, followed)

@@ -18,6 +18,10 @@ KEYS = [f"k{i}" for i in range(12)]
 ALWAYS_OFF = """[checks]
 # What a schema cannot say: vectors have as many numbers as those before, pairs do not contradict.
 positive_data_acceptance.enabled = false
+# A request that is too large, or does not fit to what is there, is refused as well.
+negative_data_rejection.expected-statuses = [
+    400, 401, 403, 404, 405, 406, 409, 410, 413, 415, 421, 422, 431, 503,
+]
 """
 INFORMED_OFF = (
     "negative_data_rejection.enabled = false\n"  # the service takes more than this schema

@@ -205,6 +205,7 @@ def test_other_clusterings_are_those_of_the_tree(http):
         expected = {str(handle_of(np.flatnonzero(labels == i))) for i in range(labels.max() + 1)}
         assert {c["cluster"] for c in listed["clusters"]} == expected
         assert listed["clustering"]["operation"] == collection.operation
+        assert listed["clustering"]["event"] == collection.standing.last_event
         cluster = listed["clusters"][0]
         whole = http.get(f"/v1/clusters/{cluster['cluster']}", params=query | {"limit": 1000})
         ids = collection.ids_of([m["key"] for m in whole.json()["members"]])

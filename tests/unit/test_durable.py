@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 import warnings
 
 import numpy as np
@@ -39,6 +40,7 @@ def assert_same(one, other):
     assert one.texts == other.texts
     assert one.classes == other.classes
     assert one.corrections == other.corrections
+    assert one.answers == other.answers
     if one.standing is None:
         assert other.standing is None
     else:
@@ -77,6 +79,7 @@ STEPS = st.lists(
         st.tuples(st.just("update"), st.integers(1, 3)),
         st.tuples(st.just("revise"), st.integers(1, 3)),
         st.tuples(st.just("pair"), st.booleans()),
+        st.tuples(st.just("answer"), st.integers(1, 3)),
         st.tuples(st.just("refine"), st.integers(1, 2)),
         st.tuples(st.just("keep"), st.integers(0, 2)),
         st.tuples(st.sampled_from(["reopen", "snapshot", "compact", "refresh"]), st.just(0)),
@@ -122,6 +125,14 @@ def test_a_folder_is_what_memory_is(tmp_path_factory, steps, seed, max_leaves):
                     (each.together if much else each.apart)(a, b)
                 except ValueError:
                     each.take_back(*each.corrections[0][1:]) if each.corrections else None
+        elif kind == "answer" and len(keys) > 1:
+            pairs = [random.permutation(keys)[:2].tolist() for _ in range(much)]
+            said = random.choice([True, False, None], much).tolist()
+            known = memory.answers
+            for each in both:
+                each.answer(pairs, said)
+                if known and step % 3 == 0:
+                    each.take_back_answers([known[-1][:2]])
         elif kind == "refine" and keys:
             for each in both:
                 each.refine(much)
@@ -306,6 +317,93 @@ def test_small_adds_of_many_threads_share_commits(path):
     people.close()
     with Collection.open(path) as again:
         assert sorted(again.keys) == sorted(f"{n}-{i}" for n in range(8) for i in range(10))
+
+
+def test_additions_that_wait_are_made_together(path):
+    """Each is an operation, and fails or succeeds by itself, whoever makes it."""
+    people = filled(path)
+    people.keep_clusters(distance=1)
+    results, before = {}, people.operation
+    inserted, inside = people.tree.insert_checked, threading.Event()
+    sizes = []
+
+    def insert_checked(points, **options):
+        sizes.append(len(points))
+        inside.set()
+        if len(sizes) == 1:  # until all others wait
+            while len(people._log._queue._waiting) < 7:
+                time.sleep(0.001)
+        return inserted(points, **options)
+
+    people.tree.insert_checked = insert_checked
+
+    def work(number):
+        try:
+            key = "k3" if number == 5 else f"new{number}"  # one is there already
+            X = rows(2 if number == 3 else 1, number)[:, : 2 if number == 6 else 3]
+            keys = [key, f"{key}/2"][: len(X)]
+            results[number] = people.add(X, keys=keys, texts=[f"text {key}"] * len(X))
+        except ValueError as error:
+            results[number] = str(error)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+    threads[0].start()
+    inside.wait()
+    for thread in threads[1:]:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    del people.tree.insert_checked
+    assert sizes == [1, 6]
+    assert "keys must be unique" in results[5]
+    assert "features" in results[6]
+    for number in (0, 1, 2, 3, 4, 7):
+        names = people.records.keys(results[number]).tolist()
+        assert names == [f"new{number}", f"new{number}/2"][: len(names)]
+        assert len(names) == (2 if number == 3 else 1)
+    assert people.operation == before + 6
+    memory = people.copy()
+    people._store.close()  # as if it were killed
+    with Collection.open(path) as again:
+        assert_same(memory, again)
+        again.verify()
+
+
+def test_an_interruption_leaves_others_to_themselves(path):
+    people = filled(path)
+    real, started, results = people.tree.insert_checked, threading.Event(), {}
+
+    def insert_checked(points, **options):
+        if len(points) == 2:
+            raise MemoryError("none left")
+        if not started.is_set():
+            started.set()
+            while len(people._log._queue._waiting) < 2:
+                time.sleep(0.001)
+        return real(points, **options)
+
+    people.tree.insert_checked = insert_checked
+
+    def work(number):
+        try:
+            results[number] = people.add(rows(1, number), keys=[f"new{number}"])
+        except MemoryError as error:
+            results[number] = error
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(3)]
+    threads[0].start()
+    started.wait()
+    for thread in threads[1:]:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    del people.tree.insert_checked
+    failed = [n for n in results if isinstance(results[n], MemoryError)]
+    assert len(failed) == 1
+    assert len(people) == 32
+    assert {f"new{n}" for n in range(3) if n not in failed} < set(people.keys)
+    people.verify()
+    people.close()
 
 
 def test_without_sync_a_barrier_waits(path):
@@ -575,3 +673,74 @@ def test_corrections_from_answers_are_kept(path):
     with Collection.open(path) as again:
         assert again.corrections == said
         again.verify()
+
+
+def test_answers_are_operations(path):
+    people = filled(path)
+    before = people.operation
+    people.answer([("k0", "k1"), ("k2", "k3"), ("k4", "k5")], [True, False, None])
+    assert people.operation == before + 1
+    people.answer([("k1", "k0")], [True])  # nothing new
+    assert people.operation == before + 1
+    people.answer([("k0", "k1")], [False])  # the last counts
+    people.take_back_answers([("k2", "k3")])
+    assert people.operation == before + 3
+    people.update(["k4"], rows(1, seed=5))
+    said = [("k4", "k5", None), ("k0", "k1", False)]
+    assert [(*sorted(answer[:2]), answer[2]) for answer in people.answers] == said
+    people._store.close()  # as if it were killed
+    with Collection.open(path, write=True) as again:
+        assert [(*sorted(answer[:2]), answer[2]) for answer in again.answers] == said
+        reader = Collection.open(path)
+        again.remove(["k5"])
+        reader.refresh()
+        assert reader.answers == again.answers == [("k0", "k1", False)]
+        reader.close()
+        assert again.compact()
+        again.verify()
+    stored = sqlite3.connect(path / DATABASE)
+    assert stored.execute("SELECT a, b, same FROM answers").fetchall() == [(0, 1, 0)]
+    assert stored.execute("SELECT count(*) FROM operations").fetchone() == (0,)
+    stored.close()
+
+
+def test_answers_that_make_no_sense_change_nothing(path):
+    with filled(path) as people:
+        before = people.operation
+        for pairs, same, message in (
+            ([("k0", "k0")], [True], "paired with itself"),
+            ([("k0", "k1"), ("k2", "nobody")], [True, True], "no point with the key"),
+            ([("k0", "k1")], ["perhaps"], "an answer is true, false or None"),
+            ([("k0", "k1")], [True, False], "1 pairs and 2 answers"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                people.answer(pairs, same)
+        assert people.answers == []
+        assert people.operation == before
+
+
+def test_a_folder_of_the_version_before_gets_its_tables(path):
+    filled(path).close()
+    old = sqlite3.connect(path / DATABASE)
+    old.execute("DROP TABLE answers")
+    old.execute("DELETE FROM facts WHERE name = 'answer changes'")
+    old.execute("PRAGMA user_version = 2")
+    old.commit()
+    old.close()
+    with Collection.open(path) as reader:
+        assert reader.answers == []
+    with Collection.open(path, write=True) as people:
+        people.answer([("k0", "k1")], [True])
+    with Collection.open(path) as again:
+        assert again.answers == [("k0", "k1", True)]
+
+
+def test_a_damaged_answer_is_reported(path):
+    with filled(path) as people:
+        people.answer([("k0", "k1")], [True])
+    stored = sqlite3.connect(path / DATABASE)
+    stored.execute("UPDATE answers SET same = 0")
+    stored.commit()
+    stored.close()
+    with pytest.raises(CorruptFileError, match="an answer is not as saved"):
+        Collection.open(path)

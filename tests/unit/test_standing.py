@@ -269,7 +269,7 @@ def test_another_tree_is_numbered_anew(tmp_path, monkeypatch):
     with Collection.open(path, write=True, **ASTAR) as kept:
         grown(kept)
         before = kept.standing.sizes(), kept.standing.last_event
-    monkeypatch.setattr(Following, "restore", lambda self, tree, anchors: False)
+    monkeypatch.setattr(Following, "restore", lambda self, *given: False)
     with pytest.warns(UserWarning, match="numbered anew"):
         kept = Collection.open(path, write=True)
     monkeypatch.undo()
@@ -321,3 +321,37 @@ def test_is_asked_while_others_add(people):
         thread.join()
     assert not wrong
     check_itself(people)
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_corrections_count(tmp_path, folder):
+    path = tmp_path / "x.perchdb"
+    people = Collection.open(path, write=True, **ASTAR) if folder else Collection(**ASTAR)
+    people.add([[0.0], [1.0], [8.0], [9.0]], keys=["ann", "anna", "bob", "rob"])
+    standing = people.keep_clusters(distance=2)
+    assert standing.sizes() == {0: 2, 1: 2}
+    people.together("anna", "bob")
+    assert standing.sizes() == {0: 4}
+    assert standing.members(0) == ["ann", "anna", "bob", "rob"]
+    people.apart("ann", "rob")
+    assert standing.cluster_of("anna") == standing.cluster_of("bob")
+    assert standing.cluster_of("ann") != standing.cluster_of("rob")
+    people.add([[8.2]], keys=["robert"])
+    labels = people.corrected(people.tree.cut(distance=2)).labels
+    pairs = set(zip(labels.tolist(), standing.labels.tolist(), strict=True))
+    assert len(pairs) == len(standing) == len(set(labels.tolist()))
+    kinds = [event.kind for event in standing.events()]
+    assert kinds[:2] == ["merge", "split"]
+    if folder:
+        before = standing.labels.tolist(), standing.events()
+        people.close()
+        people = Collection.open(path, write=True)
+        standing = people.standing
+        assert (standing.labels.tolist(), standing.events()) == before
+    people.remove(["anna"])  # with what was said about it
+    people.take_back("ann", "rob")
+    assert sorted(standing.sizes().values()) == [1, 3]
+    assert standing.cluster_of("bob") == standing.cluster_of("rob")
+    if folder:
+        people.verify()
+        people.close()

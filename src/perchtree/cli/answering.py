@@ -27,16 +27,16 @@ _PROMPT = "The same? y = yes, n = no, s = skip, u = undo, q = quit: "
 @click.option(
     "-o",
     "--output",
-    required=True,
     metavar="FILE",
-    help="A .csv or .tsv file for the answers. If it exists, it goes on from there.",
+    help="A .csv or .tsv file for the answers. If it exists, it goes on from there. [default for a "
+    "folder: TREE itself keeps them]",
 )
 @click.option(
     "-n",
     "most",
     type=click.IntRange(1),
     metavar="N",
-    help="Stop at so many answers in the file. [default: go on until q]",
+    help="Stop at so many answers in all. [default: go on until q]",
 )
 @click.option(
     "--correct",
@@ -45,7 +45,9 @@ _PROMPT = "The same? y = yes, n = no, s = skip, u = undo, q = quit: "
 )
 @click.option("--seed", type=click.IntRange(0), default=0, help="For another choice of pairs.")
 @QUIET
-def ask(tree: str, output: str, most: int | None, correct: bool, seed: int, quiet: bool) -> None:
+def ask(
+    tree: str, output: str | None, most: int | None, correct: bool, seed: int, quiet: bool
+) -> None:
     """Show two records of TREE at a time and ask whether they are the same.
 
     A hundred answers usually find a good cut, three hundred nearly the best one: after each answer
@@ -59,30 +61,29 @@ def ask(tree: str, output: str, most: int | None, correct: bool, seed: int, quie
       perch ask people.perch -o answers.csv
       perch cut people.perch --answers answers.csv -o clusters.csv
       perch ask people.perch -o answers.csv -n 300 --correct
+      perch ask people.perchdb && perch cut people.perchdb --answers people.perchdb -o clusters.csv
     """
-    from pathlib import Path
-
+    from ..collection.durable import is_folder
     from ..outputs import check_output, check_writable
-    from .answers import Answers, check_columns, read_answers
     from .opening import open_collection
 
-    check_output(output, (".csv", ".tsv"), force=True, inputs=[tree])
+    if output is not None:
+        check_output(output, (".csv", ".tsv"), force=True, inputs=[tree])
+    elif not is_folder(tree):
+        raise click.UsageError(f"{tree} is not a folder: name a file for the answers by -o")
     if correct:
         check_writable(tree)
-    with open_collection(tree, write=correct) as collection:
-        answers = Answers([], [], [])
-        if Path(output).exists():
-            check_columns(output)
-            answers = read_answers(collection, output)
+    with open_collection(tree, write=correct or output is None) as collection:
+        answers = _begin(collection, output, tree)
         if answers.gone:
             say(f"{count(len(answers.gone), 'answer')} about records that are not in {tree}")
         try:
-            _go_on(collection, answers, output, most, seed, quiet)
+            _go_on(collection, answers, most, seed, quiet)
         finally:
             if not quiet and answers.pairs:
                 say(
-                    f"{count(answers.n_told, 'answer')} in {output}; "
-                    f"next: perch cut {tree} --answers {output} -o clusters.csv"
+                    f"{count(answers.n_told, 'answer')} in {answers.where}; "
+                    f"next: perch cut {tree} --answers {answers.where} -o clusters.csv"
                 )
         if correct:
             refused = collection.correct_by(answers.pairs, answers.same)
@@ -94,16 +95,24 @@ def ask(tree: str, output: str, most: int | None, correct: bool, seed: int, quie
                 say(f"{count(len(collection.pairs), 'correction')}; saved as {tree}")
 
 
+def _begin(collection: "Collection", output: str | None, tree: str) -> "Answers":
+    """The answers so far, in a file or in the folder itself."""
+    from pathlib import Path
+
+    from .answers import Answers, answers_in, check_columns
+
+    if output is None:
+        return answers_in(collection, tree)
+    if not Path(output).exists():
+        return Answers(output)
+    check_columns(output)
+    return answers_in(collection, output)
+
+
 def _go_on(
-    collection: "Collection",
-    answers: "Answers",
-    output: str,
-    most: int | None,
-    seed: int,
-    quiet: bool,
+    collection: "Collection", answers: "Answers", most: int | None, seed: int, quiet: bool
 ) -> None:
     """Ask until someone has had enough; each answer is saved before the next question."""
-    from .answers import write_answers
     from .beside import beside, make_console
 
     console = make_console()
@@ -123,16 +132,12 @@ def _go_on(
         if said == "u":
             waiting.insert(0, pair)
             if answers.pairs:
-                waiting.insert(0, answers.pairs.pop())
-                answers.same.pop()
-                write_answers(output, answers)
+                waiting.insert(0, answers.undo())
                 console.print("The last answer is taken back.")
             else:
                 console.print("There is no answer to take back.")
             continue
-        answers.pairs.append(pair)
-        answers.same.append(_KEYS[said])
-        write_answers(output, answers)
+        answers.add(pair, _KEYS[said])
         if said != "s" and not quiet:
             _tell(console, collection, answers)
 

@@ -1,9 +1,9 @@
-"""Files of answers: pairs of ids, and whether they are the same."""
+"""Answers about pairs of ids, in files and in folders."""
 
 import csv
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..collection import Collection
@@ -13,17 +13,70 @@ _WORDS = {True: "yes", False: "no", None: "skip"}
 _GUARDED = re.compile(r"'+[=+\-@\t\r]")
 
 
-class Answers(NamedTuple):
+class Answers:
     """Pairs of keys and the answers, None where there was none, in the order they were given."""
 
-    pairs: list[tuple[Any, Any]]
-    same: list[bool | None]
-    gone: list[tuple[str, str, bool | None]]
-    """Answers about records that are not in the tree (any more): they stay in the file."""
+    def __init__(self, where: str) -> None:
+        self.where = where
+        """The file or folder that they are kept in."""
+        self.pairs: list[tuple[Any, Any]] = []
+        self.same: list[bool | None] = []
+        self.gone: list[tuple[str, str, bool | None]] = []
+        """Answers about records that are not in the tree (any more): they stay in the file."""
 
     @property
     def n_told(self) -> int:
         return sum(answer is not None for answer in self.same)
+
+    def add(self, pair: tuple[Any, Any], same: bool | None) -> None:
+        """Take an answer; it is safe when this returns."""
+        self.pairs.append(pair)
+        self.same.append(same)
+        self._keep(pair)
+
+    def undo(self) -> tuple[Any, Any]:
+        """Take back the last answer: the pair it was about."""
+        pair = self.pairs.pop()
+        self.same.pop()
+        self._keep(pair)
+        return pair
+
+    def _keep(self, pair: tuple[Any, Any]) -> None:
+        """Keep what is said about a pair by now, with all others: the file is always whole."""
+        from ..outputs import open_table
+
+        own = [(a, b, same) for (a, b), same in zip(self.pairs, self.same, strict=True)]
+        rows = [(a, b, _WORDS[same]) for a, b, same in [*self.gone, *own]]
+        with open_table(self.where) as write:
+            write({column: [row[i] for row in rows] for i, column in enumerate(COLUMNS)})
+
+
+class KeptAnswers(Answers):
+    """Answers that the folder of a collection keeps, each as an operation of its own."""
+
+    def __init__(self, collection: "Collection", where: str) -> None:
+        super().__init__(where)
+        self._collection = collection
+        for a, b, same in collection.answers:
+            self.pairs.append((a, b))
+            self.same.append(same)
+
+    def _keep(self, pair: tuple[Any, Any]) -> None:
+        if pair in self.pairs:
+            self._collection.answer([pair], [self.same[self.pairs.index(pair)]])
+        else:
+            self._collection.take_back_answers([pair])
+
+
+def answers_in(collection: "Collection", name: str) -> Answers:
+    """The answers in a file, or in the folder itself."""
+    from ..collection.durable import is_folder
+
+    if not is_folder(name):
+        return read_answers(collection, name)
+    if collection.path is None or collection.path.resolve() != Path(name).resolve():
+        raise ValueError(f"{name} is another folder: give a file of answers, or TREE itself")
+    return KeptAnswers(collection, name)
 
 
 def read_answers(collection: "Collection", name: str) -> Answers:
@@ -31,7 +84,7 @@ def read_answers(collection: "Collection", name: str) -> Answers:
     from ..inputs.batches import InputError
     from ..inputs.pairs import read_pairs
 
-    answers = Answers([], [], [])
+    answers = Answers(name)
     try:
         for pair in read_pairs(Path(name)):
             keys = [_find(collection, text) for text in (pair.a, pair.b)]
@@ -75,13 +128,3 @@ def check_columns(name: str) -> None:
         raise ValueError(
             f"{name} has other columns than a, b and same, which would be lost: give another file"
         )
-
-
-def write_answers(name: str, answers: Answers) -> None:
-    """Write all answers, in one step: whatever happens, the file is whole."""
-    from ..outputs import open_table
-
-    own = [(a, b, same) for (a, b), same in zip(answers.pairs, answers.same, strict=True)]
-    rows = [(a, b, _WORDS[same]) for a, b, same in [*answers.gone, *own]]
-    with open_table(name) as write:
-        write({column: [row[i] for row in rows] for i, column in enumerate(COLUMNS)})

@@ -37,9 +37,10 @@ CHOICE = together(
 
 ANSWERS = click.option(
     "--answers",
-    type=click.Path(exists=True, dir_okay=False),
+    type=click.Path(exists=True),
     metavar="FILE",
-    help="Instead: the best cut by the answers that `perch ask` has written to FILE.",
+    help="Instead: the best cut by the answers that `perch ask` has written to FILE; TREE again, "
+    "if it is a folder that keeps them itself.",
 )
 
 
@@ -90,9 +91,9 @@ def choose(
 
 def _calibrated(collection: "Collection", name: str) -> Chosen:
     """The best cut by the answers in a file."""
-    from .answers import read_answers
+    from .answers import answers_in
 
-    answers = read_answers(collection, name)
+    answers = answers_in(collection, name)
     try:
         found = collection.calibrate(answers.pairs, answers.same)
     except ValueError as error:

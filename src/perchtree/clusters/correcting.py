@@ -164,9 +164,9 @@ class _Pools:
 
         In each list all pools are apart, so each is pooled with one of the other list at most.
         """
-        many, few = (here, there) if len(here) >= len(there) else (there, here)
-        known, more = self._in_order(many), []
-        for pool in self._in_order(few):
+        few, known = sorted(map(self._in_order, (here, there)), key=self._by_length)
+        more = []
+        for pool in few:
             for place, other in enumerate(known):
                 if pool == other:
                     break
@@ -176,6 +176,10 @@ class _Pools:
             else:
                 more.append(pool)
         return known + more
+
+    def _by_length(self, pools: list[int]) -> tuple[int, int]:
+        """The longer list counts more; of two, that which begins with the smaller group."""
+        return len(pools), -self.smallest[pools[0]] if pools else 0
 
     def _in_order(self, pools: list[int]) -> list[int]:
         return sorted(map(self.find, pools), key=self.smallest.__getitem__)

@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 
 from .._kernels.pieces import Before, Pieces, find_pieces, list_ids, relabel
 from .._kernels.schema import CHANGES, COUNTED, LEAF, N_POINTS, NEXT_ID, NONE, ROOT, SIZE, Tree
+from ..table import are_living
+from .correcting import correct
+from .holding import find_tops, holding, ids_below
 from .overlaps import Event, Labels, Overlaps, explained
 
 _EVERYTHING = NONE - 1
@@ -44,24 +47,64 @@ class Followed(NamedTuple):
     """Numbers that no cluster has any more."""
 
 
+class Said(NamedTuple):
+    """What was said about pairs of points."""
+
+    together: Labels
+    apart: Labels
+    """Ids, in arrays of shape (n, 2)."""
+    changes: int
+    """A counter that grows when something else is said."""
+
+
+NOTHING = Said(np.empty((0, 2), np.int64), np.empty((0, 2), np.int64), 0)
+
+
 class _Split(NamedTuple):
     """The pieces of clusters that are not as they were."""
 
     tops: NDArray[np.int64]
-    """The node of each new cluster."""
+    """The node of each new cluster that is one."""
     of_new: NDArray[np.int64]
-    """Which of them each piece is in."""
+    """Which of the new clusters each piece is in; those of `groups` come after those of `tops`."""
     nodes: NDArray[np.int64]
+    """The node whose points a piece has; of those of groups none."""
     labels: Labels
     sizes: NDArray[np.int64]
+    groups: tuple[Labels, ...] = ()
+    """The points of clusters that were corrected."""
+    loose: tuple[Labels, ...] = ()
+    """The points of each piece of a group; these pieces come after all others."""
+    special: tuple[bool, ...] | None = None
+    """Whether something is said about each group; None if corrections were not looked at."""
+
+    def new_sizes(self, tree: Tree) -> Labels:
+        """How many points each new cluster has."""
+        grouped = np.array([len(group) for group in self.groups], np.int64)
+        return np.concatenate([tree.nodes[self.tops, SIZE].astype(np.int64), grouped])
+
+    def some_id(self, tree: Tree, new: int) -> int:
+        """A point of a new cluster."""
+        if new >= len(self.tops):
+            return int(self.groups[new - len(self.tops)][0])
+        one = np.empty(1, np.int64)
+        list_ids(tree, int(self.tops[new]), one)
+        return int(one[0])
+
+    def smallest_id(self, tree: Tree, new: int) -> int:
+        if new >= len(self.tops):
+            return int(self.groups[new - len(self.tops)].min())
+        return int(ids_below(tree, int(self.tops[new])).min())
 
 
 class Following:
     """Numbers of clusters for all points of a tree, kept up to date with it.
 
-    A cluster is a largest node of at most a height. Numbers stay by the rule of `Overlaps`, from
-    one call of `follow` to the next, exactly as if the whole clustering were matched with the one
-    before. That costs a look at the nodes that were touched, and at points whose number changes.
+    A cluster is a largest node of at most a height; those with points of which something was said
+    are corrected (`correct`). Numbers stay by the rule of `Overlaps`, from one call of `follow` to
+    the next, exactly as if the whole clustering were matched with the one before. That costs a look
+    at the nodes that were touched, and at points whose number changes; if one of the clusters
+    with corrections was touched, at the points of all these.
     """
 
     def __init__(self, distance: float, next_number: int = 0, last_event: int = 0) -> None:
@@ -79,29 +122,38 @@ class Following:
         """The tree's counter of changes when it was last followed."""
         self.n_points = 0
         """How many points have a number."""
+        self.corrected: dict[int, Labels] = {}
+        """The points of clusters about which something was said, by their numbers."""
+        self._inside = np.empty(0, np.int64)
+        """A point of each node that these are made of."""
+        self._said = NOTHING
         self._seen = _EVERYTHING
         self._pieces = _room(256)
 
     # Beginning
 
-    def begin(self, tree: Tree) -> Followed:
+    def begin(self, tree: Tree, said: Said = NOTHING) -> Followed:
         """Number the clusters of a tree 0, 1, 2, ... by their smallest ids, which is no news."""
         told = self.last_event
-        followed = self.follow(tree, np.empty(0, np.int64))
+        followed = self.follow(tree, np.empty(0, np.int64), said)
         self.last_event = told
         return followed._replace(changes=[])
 
-    def restore(self, tree: Tree, anchors: dict[int, int]) -> bool:
+    def restore(self, tree: Tree, anchors: dict[int, int], said: Said = NOTHING) -> bool:
         """Give clusters the numbers that they had, by their anchors; whether each has one."""
         self._make_room(tree)
-        split = self._split(tree)
-        if len(split.tops) != len(anchors):
+        whole = self._split(tree)
+        split = self._with_groups(tree, whole, said)
+        if len(split.tops) + len(split.groups) != len(anchors):
             return False
         if anchors:
             # Leaves come in the same order, whether below the root or in one cluster after another.
-            ids = _ids_below(tree, int(tree.state[ROOT]))
+            ids = ids_below(tree, int(tree.state[ROOT]))
             cluster_of = np.full(len(self.labels), NONE, np.int64)
-            cluster_of[ids] = np.repeat(split.of_new, split.sizes)
+            places = np.searchsorted(split.tops, whole.tops)  # both ascend; others are in groups
+            cluster_of[ids] = np.repeat(places[whole.of_new], whole.sizes)
+            for place, group in enumerate(split.groups, len(split.tops)):
+                cluster_of[group] = place
             numbers, points = np.array([*anchors.items()]).T
             if numbers.max() >= self.next_number or points.max() >= len(cluster_of):
                 return False
@@ -111,7 +163,8 @@ class Following:
             number_of = np.empty(len(places), np.int64)
             number_of[places] = numbers
             self.labels[ids] = number_of[cluster_of[ids]]
-            self.sizes[numbers] = tree.nodes[split.tops[places], SIZE]
+            self.sizes[numbers] = split.new_sizes(tree)[places]
+            self._note_corrected(split, number_of)
         self.anchors = dict(anchors)
         self.n_points = int(tree.state[N_POINTS])
         self._saw(tree)
@@ -128,7 +181,7 @@ class Following:
 
     # Following
 
-    def follow(self, tree: Tree, gone: Labels) -> Followed:
+    def follow(self, tree: Tree, gone: Labels, said: Said = NOTHING) -> Followed:
         """Catch up with a tree; `gone` are the ids of points that were removed since."""
         self._make_room(tree)
         if int(tree.state[CHANGES]) // (COUNTED + 1) != self.changes // (COUNTED + 1):
@@ -136,6 +189,11 @@ class Following:
         left = self.labels[gone]
         gone, left = gone[left != NONE], left[left != NONE]
         split = self._split(tree)
+        touched = np.concatenate([split.labels, left])
+        if said.changes != self._said.changes or (
+            self.corrected and np.isin(touched, [*self.corrected]).any()
+        ):
+            split = self._with_groups(tree, split, said)
         followed = self._match(tree, split, gone, left)
         self._saw(tree)
         return followed
@@ -155,7 +213,11 @@ class Following:
         self.labels = _longer(self.labels, int(tree.state[NEXT_ID]), NONE)
 
     def _split(self, tree: Tree) -> _Split:
-        before = Before(self.labels, self.sizes, np.array([self._seen]))
+        sizes = self.sizes
+        if self.corrected:  # their pieces say nothing: a node may have points of several
+            sizes = sizes.copy()
+            sizes[[*self.corrected]] = NONE
+        before = Before(self.labels, sizes, np.array([self._seen]))
         while (n := find_pieces(tree, self.distance, before, self._pieces)) > len(
             self._pieces.places
         ):
@@ -165,15 +227,65 @@ class Following:
         labels, sizes = self._pieces.counts[:n].T.copy()
         return _Split(tops, of_new, places[:, 1], labels, sizes)
 
+    def _with_groups(self, tree: Tree, split: _Split, said: Said) -> _Split:
+        """The same with all clusters of which something is said, or was, corrected anew."""
+        seeds = np.unique(np.concatenate([said.together.ravel(), said.apart.ravel()]))
+        seeds = seeds[are_living(tree, seeds)]
+        known = self._inside[are_living(tree, self._inside)]
+        mixed = split.tops[split.of_new[np.isin(split.labels, [*self.corrected])]]
+        ours = np.unique(find_tops(tree, seeds, self.distance))
+        before = np.concatenate([find_tops(tree, known, self.distance), mixed])
+        others = np.setdiff1d(before, ours)
+        self._said = said
+        self._inside = np.array([ids_below(tree, top)[0] for top in ours.tolist()], np.int64)
+        groups = _corrected_groups(tree, ours, said) if len(ours) else []
+        special = (*[True] * len(groups), *[False] * len(others))
+        groups += [np.sort(ids_below(tree, top)) for top in others.tolist()]
+        return self._joined(split, np.concatenate([ours, others]), groups, special)
+
+    def _joined(
+        self, split: _Split, grouped: Labels, groups: list[Labels], special: tuple[bool, ...]
+    ) -> _Split:
+        """A split in which groups take the place of the clusters that they are made of."""
+        tops = np.setdiff1d(split.tops, grouped)
+        kept = np.isin(split.tops[split.of_new], tops)
+        of_new, labels, loose = [], [], []
+        for place, group in enumerate(groups, len(tops)):
+            known = self.labels[group]
+            for label in np.unique(known).tolist():
+                of_new.append(place)
+                labels.append(label)
+                loose.append(group[known == label])
+        return _Split(
+            tops,
+            np.concatenate(
+                [np.searchsorted(tops, split.tops[split.of_new[kept]]), np.array(of_new, np.int64)]
+            ),
+            split.nodes[kept],
+            np.concatenate([split.labels[kept], np.array(labels, np.int64)]),
+            np.concatenate([split.sizes[kept], np.array([len(ids) for ids in loose], np.int64)]),
+            tuple(groups),
+            tuple(loose),
+            special,
+        )
+
+    def _note_corrected(self, split: _Split, numbers: Labels) -> None:
+        """Remember the clusters of which something is said, if they were looked at."""
+        if split.special is not None:
+            groups = zip(
+                numbers[len(split.tops) :].tolist(), split.groups, split.special, strict=True
+            )
+            self.corrected = {number: group for number, group, special in groups if special}
+
     def _match(self, tree: Tree, split: _Split, gone: Labels, left: Labels) -> Followed:
         old = split.labels != NONE
         old_ids = np.unique(np.concatenate([split.labels[old], left]))
         of_old, of_new = np.searchsorted(old_ids, split.labels[old]), split.of_new[old]
-        width = max(1, len(split.tops))
+        new_sizes = split.new_sizes(tree)
+        width = max(1, len(new_sizes))
         pairs, inverse = np.unique(of_old * width + of_new, return_inverse=True)
         shared = np.zeros(len(pairs), np.int64)
         np.add.at(shared, inverse, split.sizes[old])
-        new_sizes = tree.nodes[split.tops, SIZE].astype(np.int64)
         overlaps = Overlaps(
             old_ids, self.sizes[old_ids], new_sizes, *np.divmod(pairs, width), shared
         )
@@ -182,7 +294,7 @@ class Following:
         def first(new: int) -> int:
             """The smallest id of a new cluster; most need not be looked at for it."""
             if new not in smallest:
-                smallest[new] = int(_ids_below(tree, int(split.tops[new])).min())
+                smallest[new] = split.smallest_id(tree, new)
             return smallest[new]
 
         numbers = overlaps.inherited_ids(self.next_number, first)
@@ -208,7 +320,7 @@ class Following:
             )
             for event in events
         ]  # fmt: skip
-        sizes = dict(zip(numbers.tolist(), tree.nodes[split.tops, SIZE].tolist(), strict=True))
+        sizes = dict(zip(numbers.tolist(), split.new_sizes(tree).tolist(), strict=True))
         told = explained(events)
         for (was, number), ids in sorted(by_pair.items(), key=lambda item: item[0]):
             if was == NONE and number not in born:
@@ -226,9 +338,16 @@ class Following:
     def _relabelled(self, tree: Tree, split: _Split, now: Labels) -> dict[tuple[int, int], Labels]:
         """Points whose number is another one now, by the old number and the new."""
         at = np.flatnonzero(split.labels != now)
-        nodes, was, now = split.nodes[at], split.labels[at], now[at]
+        was, now = split.labels[at], now[at]
+        n_nodes = int(np.searchsorted(at, len(split.nodes)))
         moved = np.empty((int(split.sizes[at].sum()), 2), np.int64)
-        n_moved = relabel(tree, nodes, was, now, self.labels, moved)
+        nodes = split.nodes[at[:n_nodes]]
+        n_moved = relabel(tree, nodes, was[:n_nodes], now[:n_nodes], self.labels, moved)
+        for piece, place in enumerate(at[n_nodes:].tolist(), n_nodes):
+            ids = split.loose[place - len(split.nodes)]
+            self.labels[ids] = now[piece]
+            moved[n_moved : n_moved + len(ids)] = np.column_stack([ids, np.full(len(ids), piece)])
+            n_moved += len(ids)
         if n_moved == 0:
             return {}
         ids, piece = moved[:n_moved].T
@@ -263,26 +382,30 @@ class Following:
         self.next_number = max(self.next_number, int(numbers.max(initial=NONE)) + 1)
         self.sizes = _longer(self.sizes, self.next_number, 0)
         self.sizes[old_ids] = 0
-        self.sizes[numbers] = tree.nodes[split.tops, SIZE]
+        self.sizes[numbers] = split.new_sizes(tree)
+        self._note_corrected(split, numbers)
         there = set(numbers.tolist())
         ended = [number for number in old_ids.tolist() if number not in there]
         for number in ended:
             self.anchors.pop(number, None)
         anchors = {}
-        one = np.empty(1, np.int64)
-        for number, top in zip(numbers.tolist(), split.tops.tolist(), strict=True):
+        for new, number in enumerate(numbers.tolist()):
             anchor = self.anchors.get(number, NONE)
             if anchor == NONE or self.labels[anchor] != number:
-                list_ids(tree, top, one)
-                anchors[number] = int(one[0])
+                anchors[number] = split.some_id(tree, new)
         self.anchors |= anchors
         return Followed(changes, anchors, ended)
 
 
-def _ids_below(tree: Tree, node: int) -> Labels:
-    ids = np.empty(int(tree.nodes[node, SIZE]), np.int64)
-    list_ids(tree, node, ids)
-    return ids
+def _corrected_groups(tree: Tree, tops: Labels, said: Said) -> list[Labels]:
+    """The points of clusters, given by their nodes, as corrections join and split them."""
+    table = holding(tree, tops)
+    clusters = np.empty(len(table.ids), np.int64)
+    for place, top in enumerate(tops.tolist()):
+        clusters[np.searchsorted(table.ids, ids_below(tree, top))] = place
+    labels = correct(table, clusters, said.together, said.apart).labels
+    order = np.argsort(labels, kind="stable")
+    return np.split(table.ids[order], np.cumsum(np.bincount(labels))[:-1])
 
 
 def _room(n: int) -> Pieces:

@@ -15,6 +15,7 @@ from ..encode.making import make_encoder, same_encoder
 from ..files.contents import Contents
 from ..settings import Settings
 from ..tree import ClusterTree
+from .answers import Answers
 from .corrections import Corrections
 from .log import Log
 from .records import Records, as_column
@@ -29,6 +30,8 @@ class Asking:
     records: Records
     pairs: Corrections
     """What was said about pairs of records, by their ids."""
+    answered: Answers
+    """What was answered about pairs of records, by their ids."""
     clusterings: Remembered
     """The clusterings that `perch cut` has written last, by its options."""
     feature_names: list[str] | None
@@ -64,10 +67,13 @@ class Asking:
         if following is None:
             return
         with tree.reading() as arrays:
-            followed = following.begin(arrays) if silently else following.follow(arrays, gone)
-            self._log.followed(followed)
+            said = self.pairs.said
+            if silently:
+                self._log.followed(following.begin(arrays, said))
+            else:
+                self._log.followed(following.follow(arrays, gone, said))
             if following.n_points != tree.n_points:  # someone has changed the tree itself
-                self._log.followed(following.follow(arrays, following.missed(arrays)))
+                self._log.followed(following.follow(arrays, following.missed(arrays), said))
 
     @property
     def tree(self) -> ClusterTree:

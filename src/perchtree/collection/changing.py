@@ -16,6 +16,7 @@ from ..removing import refuse_missing, usable
 from ..tree import ClusterTree, interruption
 from .asking import Asking
 from .records import as_column, as_columns
+from .sharing import Addition
 
 
 class Changing(Asking):
@@ -73,21 +74,90 @@ class Changing(Asking):
         KeyboardInterrupt, MemoryError
             The first records are in then, and the collection is whole; the message says how many.
         """
-        with self._changing():
-            tree, before = self._tree, self.encoder
-            vectors, encoder = self._vectors(X, texts)
-            n_features = None if tree is None else tree.n_features
-            rows = as_rows(vectors, n_features, cosine=self.settings.is_cosine)
-            if tree is None:
-                tree = ClusterTree(rows.shape[1], **self.settings.as_dict())
-                tree.use_locks(self._locks)
-            try:
-                self.encoder = encoder
-                return self._insert(tree, rows, verbose, keys=keys, texts=texts, classes=classes)
-            except BaseException:
-                if self._tree is None:  # nothing is in that it could have learned from
-                    self.encoder = before
-                raise
+        addition = Addition(X, keys=keys, texts=texts, classes=classes)
+        alone = verbose or self._locks.writing.is_mine
+        with self._log.waiting(addition, alone=alone), self._changing():
+            if addition.is_settled:
+                self._log.shared(addition.operation)
+                return addition.result()
+            others = self._log.to_add_with(addition, alone=self._tree is None)
+            if others:
+                self._add_together(self.tree, [addition, *others])
+            else:
+                addition.ids = self._add(addition, verbose=verbose)
+        return addition.result()
+
+    def _add(self, addition: Addition, *, verbose: bool) -> NDArray[np.int64]:
+        """Add records; no other thread changes the tree."""
+        tree, before = self._tree, self.encoder
+        rows, encoder = self._rows(addition)
+        if tree is None:
+            tree = ClusterTree(rows.shape[1], **self.settings.as_dict())
+            tree.use_locks(self._locks)
+        try:
+            self.encoder = encoder
+            return self._insert(tree, rows, verbose, **addition.columns)
+        except BaseException:
+            if self._tree is None:  # nothing is in that it could have learned from
+                self.encoder = before
+            raise
+
+    def _rows(self, addition: Addition) -> tuple[NDArray[Any], Encoder | None]:
+        """Checked vectors of new records, and the encoder to keep."""
+        vectors, encoder = self._vectors(addition.X, addition.columns["texts"])
+        n_features = None if self._tree is None else self._tree.n_features
+        return as_rows(vectors, n_features, cosine=self.settings.is_cosine), encoder
+
+    def _add_together(self, tree: ClusterTree, additions: list[Addition]) -> None:
+        """Add records of several threads in one insert, each as an operation of its own.
+
+        Whatever is not in after an interruption, its own thread adds by itself.
+        """
+        self._tidy(tree)
+        first, n_rows = tree.next_id, 0
+        ready: list[tuple[Addition, NDArray[Any]]] = []
+        try:
+            for addition in additions:
+                try:
+                    rows, _ = self._rows(addition)
+                    columns = self.records.checked(tree.n_points, len(rows), **addition.columns)
+                    ready.append((addition, self._log.as_inserted(rows)[0]))
+                except Exception as error:  # that of one thread is no concern of others
+                    addition.error = error
+                    continue
+                self.records.stage(first + n_rows, len(rows), columns)
+                n_rows += len(rows)
+            if ready:
+                together = np.concatenate([points for _, points in ready])
+                tree.insert_checked(together, normalised=True)
+        except (KeyboardInterrupt, MemoryError) as error:
+            raise interruption(error)("interrupted: what is in can be told by its keys") from None
+        finally:
+            self.records.drop_from(tree.next_id)
+            self._settle_together(tree, first, ready)
+
+    def _settle_together(
+        self, tree: ClusterTree, first: int, ready: list[tuple[Addition, NDArray[Any]]]
+    ) -> None:
+        """Record what is in of the records of several threads, from an id on."""
+        inside, place = [], first
+        for addition, points in ready:
+            if place < tree.next_id:
+                inside.append((addition, place, points[: tree.next_id - place], len(points)))
+            place += len(points)
+        if not inside:
+            return
+        self._follow(tree, np.empty(0, np.int64))
+        numbers = self._log.added(*(points for _, _, points, _ in inside))
+        for (addition, start, points, n_rows), number in zip(inside, numbers, strict=True):
+            addition.operation = number
+            if len(points) == n_rows:
+                addition.ids = np.arange(start, start + n_rows)
+            else:
+                addition.error = MemoryError(
+                    f"{len(points):,} of {n_rows:,} records are in, and the collection is whole: "
+                    "go on with the rest"
+                )
 
     def _vectors(self, X: ArrayLike | None, texts: Any) -> tuple[Any, Encoder | None]:
         """Vectors of new records, and the encoder to keep: it may have learned from them."""
@@ -233,6 +303,7 @@ class Changing(Asking):
             gone = ids[~tree.holds(ids)].tolist()
             self.records.forget(gone)
             self.pairs.drop(gone)
+            self.answered.drop(gone)
             if tree.n_points == 0:
                 self.records.drop_from(0)
 
@@ -350,9 +421,10 @@ class Changing(Asking):
             finally:
                 if tree.next_id > next_id:
                     self.pairs.moved(int(old[0]), next_id)
+                    self.answered.moved(int(old[0]), next_id)
                     self._take_out(old)
                     self._follow(tree, old)
-                    self._log.added(points, int(old[0]))
+                    self._log.added(points, replaced=int(old[0]))
 
     # Improving
 

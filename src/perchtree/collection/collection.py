@@ -22,6 +22,7 @@ from ..settings import Settings, takes_settings
 from ..store.folder import Store
 from ..tree import ClusterTree
 from .answering import Answering
+from .answers import Answers
 from .clusterings import CLUSTERINGS, read_clusterings, stored_clusterings
 from .corrections import Corrections
 from .describing import Describing
@@ -33,7 +34,7 @@ from .records import COLUMNS, Records
 from .standing import Clustered
 
 _SECTION = "records"
-_CORRECTIONS = "corrections"
+_CORRECTIONS, _ANSWERS = "corrections", "answers"
 _ENCODER = "encoder"
 
 
@@ -77,6 +78,7 @@ class Collection(Durable, Clustered, Answering, Describing):
         self.progress = {}
         self.records = Records()
         self.pairs = Corrections()
+        self.answered = Answers()
         self.clusterings = Remembered()
         self.following = None
         self._tree = None
@@ -127,7 +129,7 @@ class Collection(Durable, Clustered, Answering, Describing):
         with smaller.tree.reading():
             ids = smaller.ids
             rows, columns = smaller.tree.vectors(ids), smaller.records.row(ids)
-            said = list(smaller.pairs)
+            said, told = list(smaller.pairs), list(smaller.answered)
         union = larger.copy()
         first = union.next_id
         union.feature_names = self.feature_names or other.feature_names
@@ -149,6 +151,9 @@ class Collection(Durable, Clustered, Answering, Describing):
         for kind, a, b in said:
             a, b = of[np.searchsorted(ids, (a, b))].tolist()
             union.pairs.say(kind, a, b, union._name)
+        for a, b, same, _ in told:
+            a, b = of[np.searchsorted(ids, (a, b))].tolist()
+            union.answered.say(a, b, same)
         return union
 
     # Files
@@ -220,7 +225,7 @@ class Collection(Durable, Clustered, Answering, Describing):
         tree.use_locks(self._locks)
         self._tree = tree if tree.next_id else None
         contents = others.pop(_SECTION, Contents({}, {}))
-        corrections = others.pop(_CORRECTIONS, None)
+        corrections, told = others.pop(_CORRECTIONS, None), others.pop(_ANSWERS, None)
         stored_encoder = others.pop(_ENCODER, None)
         standing = others.pop(STANDING, None)
         self.clusterings, tree.suggested = read_clusterings(path, others.pop(CLUSTERINGS, None))
@@ -250,8 +255,15 @@ class Collection(Durable, Clustered, Answering, Describing):
         except (KeyError, ValueError) as error:
             raise CorruptFileError(f"{path} has corrections that make no sense: {error}") from None
         try:
+            if told is not None:
+                self.answered = Answers.restored(told.columns, told.meta["changes"], ids)
+        except (KeyError, ValueError) as error:
+            raise CorruptFileError(f"{path} has answers that make no sense: {error}") from None
+        try:
             if standing is not None:
-                self.following, self._log.past = read_standing(standing, self._tree)
+                self.following, self._log.past = read_standing(
+                    standing, self._tree, self.pairs.said
+                )
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             raise CorruptFileError(f"{path} has standing clusters that make no sense") from None
 
@@ -274,6 +286,10 @@ class Collection(Durable, Clustered, Answering, Describing):
             if self.pairs.changes:
                 meta = {"changes": self.pairs.changes}
                 contents[_CORRECTIONS] = Contents(meta, self.pairs.columns(tree.ids))
+            if self.answered.changes:
+                meta = {"changes": self.answered.changes}
+                columns = self.answered.columns(tree.ids)
+                contents[_ANSWERS] = Contents(meta, columns, optional=True)
             if self.encoder is not None:
                 contents[_ENCODER] = Contents(*store_encoder(self.encoder), optional=True)
             if len(self.clusterings):
@@ -331,6 +347,7 @@ class Collection(Durable, Clustered, Answering, Describing):
             state = vars(self) | {
                 "records": self.records.copy(self.ids),
                 "pairs": self.pairs.copy(),
+                "answered": self.answered.copy(),
                 "clusterings": self.clusterings.copy(self.ids),
                 "_tree": None if self._tree is None else self._tree.__getstate__(),
                 "notes": copy.deepcopy(self.notes),
@@ -350,7 +367,8 @@ class Collection(Durable, Clustered, Answering, Describing):
             self._tree.__setstate__(state["_tree"])
         self._start()
         if self.following is not None:
-            self.following, self._log.past = read_standing(state["following"], self._tree)
+            standing = read_standing(state["following"], self._tree, self.pairs.said)
+            self.following, self._log.past = standing
 
     def copy(self) -> Self:
         """An independent copy, which holds no file."""

@@ -56,12 +56,14 @@ class Correctable(Asking):
         with self._changing(), self.tree.lock():
             one, other = self.ids_of([a, b]).tolist()
             self.pairs.take_back(one, other, self._name)
+            self._follow(self.tree, np.empty(0, np.int64))
             self._log.corrected([one, other])
 
     def _say(self, kind: str, a: Any, b: Any) -> None:
         with self._changing(), self.tree.lock():
             one, other = self.ids_of([a, b]).tolist()
             self.pairs.say(kind, one, other, self._name)
+            self._follow(self.tree, np.empty(0, np.int64))
             self._log.corrected([one, other])
 
     def _name(self, point_id: int) -> str:

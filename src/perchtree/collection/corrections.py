@@ -6,6 +6,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..clusters.following import NOTHING, Said
+
 TOGETHER, APART = KINDS = ("together", "apart")
 
 _MOST_SHOWN = 3
@@ -32,6 +34,7 @@ class Corrections:
         """A counter that grows with every change."""
         self._said: dict[str, dict[int, set[int]]] = {kind: {} for kind in KINDS}
         """For each kind, the other ids of the pairs that an id is in."""
+        self._as_said = NOTHING
         self._groups: dict[int, list[int]] = {}
         """All that an id is together with, directly or through others; one list for all of it."""
 
@@ -48,6 +51,13 @@ class Corrections:
 
     def _pairs(self, kind: str) -> Iterator[tuple[int, int]]:
         return ((a, b) for a, others in self._said[kind].items() for b in others if a < b)
+
+    @property
+    def said(self) -> Said:
+        """All of it as arrays, made once for every change."""
+        if self._as_said.changes != self.changes:
+            self._as_said = Said(self.pairs(TOGETHER), self.pairs(APART), self.changes)
+        return self._as_said
 
     def about(self, ids: Iterable[int]) -> set[Correction]:
         """All that is said about some ids, the smaller id of each pair first."""

@@ -15,15 +15,17 @@ from ..files.contents import Contents
 from ..settings import Settings
 from ..store.facts import unpack_contents
 from ..store.folder import SUFFIX, Beginning, Store
-from ..store.rows import read_pairs
+from ..store.pairs import read_answers, read_pairs
 from ..store.schema import plain_errors
 from ..store.verifying import Verified, verify_folder
 from ..tree import ClusterTree
+from .answers import Answers
 from .changing import Changing
 from .clusterings import CLUSTERINGS, read_clusterings, stored_clusterings
 from .corrections import TOGETHER, Corrections
 from .following import STANDING, restored, whole, without_removed
 from .keeping import (
+    ANSWER_CHANGES,
     ENCODER,
     FEATURES,
     NOTES,
@@ -64,6 +66,11 @@ class Durable(Changing):
     def is_kept(self) -> bool:
         """Whether a folder keeps the collection; otherwise it is in memory."""
         return self._store is not None
+
+    @property
+    def path(self) -> Path | None:
+        """The folder that keeps the collection; None if it is in memory."""
+        return None if self._store is None else self._store.folder
 
     @property
     def operation(self) -> int:
@@ -245,10 +252,15 @@ class Durable(Changing):
             columns = dict(zip(("a", "b", "same"), said.T, strict=True))
             changes = json.loads(stored[PAIR_CHANGES])
             self.pairs = Corrections.restored(columns, changes, self.ids)
+            changes = json.loads(stored.get(ANSWER_CHANGES, b"0"))
+            told = np.array(read_answers(store.connection) if changes else [], np.int64)
+            columns = dict(zip(("a", "b", "same", "place"), told.reshape(-1, 4).T, strict=True))
+            self.answered = Answers.restored(columns, changes, self.ids)
             standing = json.loads(stored.get(STANDING, b"null"))
         self.following, self._news = None, Followed([], {}, [])
         if standing is not None:
-            self.following, self._news = restored(standing, tree, store.events.anchors())
+            anchors = store.events.anchors()
+            self.following, self._news = restored(standing, tree, anchors, self.pairs.said)
         assert isinstance(self.records, KeptRecords)
         self.records.refresh()
 
@@ -279,6 +291,7 @@ class Durable(Changing):
                 stored._replace(settings=self.settings),
                 zip(ids.tolist(), records, strict=True),
                 [(a, b, kind == TOGETHER) for kind, a, b in self.pairs],
+                list(self.answered),
                 whole(self.following, without_removed(self._log.events(0, None), self._tree)),
             )
             Store(path, beginning, write=True).close()

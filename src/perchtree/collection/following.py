@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..clusters.following import Change, Followed, Following
+from ..clusters.following import Change, Followed, Following, Said
 from ..files.contents import Contents
 from ..tree import ClusterTree
 
@@ -23,7 +23,7 @@ def described(following: Following | None) -> dict[str, Any] | None:
 
 
 def restored(
-    about: dict[str, Any], tree: ClusterTree | None, anchors: dict[int, int]
+    about: dict[str, Any], tree: ClusterTree | None, anchors: dict[int, int], said: Said
 ) -> tuple[Following, Followed]:
     """The clusters that were described; ValueError if something about them is wrong.
 
@@ -35,7 +35,7 @@ def restored(
     if tree is None:
         return following, Followed([], {}, [])
     with tree.reading() as arrays:
-        if following.restore(arrays, anchors):
+        if following.restore(arrays, anchors, said):
             return following, Followed([], {}, [])
         warnings.warn(
             "the standing clusters are not those that were stored: all are numbered anew",
@@ -43,7 +43,7 @@ def restored(
         )
         following = Following(*given)
         ends = following.end(anchors)
-        news = following.follow(arrays, np.empty(0, np.int64))
+        news = following.follow(arrays, np.empty(0, np.int64), said)
     return following, Followed(ends + news.changes, news.anchors, list(anchors))
 
 
@@ -58,7 +58,9 @@ def stored_standing(following: Following, past: list[Change]) -> Contents:
     return Contents(described(following) or {}, columns, optional=True)
 
 
-def read_standing(contents: Contents, tree: ClusterTree | None) -> tuple[Following, list[Change]]:
+def read_standing(
+    contents: Contents, tree: ClusterTree | None, said: Said
+) -> tuple[Following, list[Change]]:
     """What was stored in a file; KeyError, TypeError or ValueError if it makes no sense."""
     columns: dict[str, Any] = dict(contents.columns)
     anchors = dict(zip(columns["numbers"].tolist(), columns["anchors"].tolist(), strict=True))
@@ -66,7 +68,7 @@ def read_standing(contents: Contents, tree: ClusterTree | None) -> tuple[Followi
     for number, kind, before, after, points, ids in map(json.loads, columns["events"]):
         own = np.array(ids, np.int64)
         past.append(Change(int(number), str(kind), tuple(before), tuple(after), points, own))
-    following, news = restored(contents.meta, tree, anchors)
+    following, news = restored(contents.meta, tree, anchors, said)
     return following, past + news.changes
 
 

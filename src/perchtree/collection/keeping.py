@@ -1,8 +1,11 @@
 """Every change of a collection as an operation in the folder that keeps it."""
 
+import contextlib
 import copy
+import functools
 import threading
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -15,7 +18,9 @@ from ..encode.making import store_encoder
 from ..errors import ReadOnlyError
 from ..files.contents import Contents
 from ..store import events, facts, operations, rows
+from ..store import pairs as pair_rows
 from ..store.folder import Store
+from ..store.journal import Recorded
 from ..store.operations import Operation
 from ..tree import LARGEST_ROWS, LARGEST_VALUES
 from .asking import Asking
@@ -23,14 +28,17 @@ from .corrections import TOGETHER
 from .following import STANDING, described
 from .kept import KeptRecords
 from .log import Log
+from .sharing import Addition, Queue
 
 SETTINGS, FEATURES, NOTES, ENCODER = "settings", "features", "notes", "encoder"
 PROGRESS = "progress"
-PAIR_CHANGES = "pair changes"
+PAIR_CHANGES, ANSWER_CHANGES = "pair changes", "answer changes"
 SECTION = "section "
 """Names of facts; sections of others have their own name behind it."""
 
 Effects = list[tuple[str, list[tuple[Any, ...]]]]
+Done = tuple[Operation, Effects, dict[int, Any]]
+"""An operation, what it does to tables, and records that it brings to the disk."""
 
 
 def facts_of(collection: Asking) -> dict[str, Any]:
@@ -42,6 +50,7 @@ def facts_of(collection: Asking) -> dict[str, Any]:
         NOTES: copy.deepcopy(collection.notes),
         PROGRESS: dict(collection.progress),
         PAIR_CHANGES: collection.pairs.changes,
+        ANSWER_CHANGES: collection.answered.changes,
         ENCODER: collection.encoder,
         STANDING: described(collection.following),
     }
@@ -67,6 +76,7 @@ class KeptLog(Log):
         """What has become of standing clusters, to be noted with the next operation."""
         self._collection, self._store = collection, store
         self._facts = facts_of(collection)
+        self._queue = Queue()
         self._mine = threading.local()
         """The last operation that each thread has recorded: it need not wait for later ones."""
 
@@ -90,25 +100,37 @@ class KeptLog(Log):
     def pieces(self, rows: NDArray[Any]) -> Iterator[slice]:
         return (slice(*ends) for ends in chunks(rows, LARGEST_ROWS, LARGEST_VALUES))
 
-    def added(self, points: NDArray[Any], replaced: int = NONE) -> None:
-        if len(points) == 0:
-            return
-        last = self._collection.next_id
-        ids = range(last - len(points), last)
-        coming = self._records.coming(ids)
-        effects: Effects = []
-        if replaced != NONE:
-            coming |= self._records.coming([replaced])
-            effects = [(rows.REMOVE, [(replaced,)]), *self._pairs_about([replaced, *ids])]
-        effects.append((rows.ADD, [rows.as_row(i, coming[i]) for i in ids]))
-        self._record(operations.rows_added(points, replaced), effects, coming)
+    def waiting(self, addition: Addition, *, alone: bool) -> AbstractContextManager[None]:
+        return contextlib.nullcontext() if alone else self._queue.waiting(addition)
+
+    def to_add_with(self, addition: Addition, *, alone: bool) -> list[Addition]:
+        return self._queue.take(addition, alone=alone)
+
+    def shared(self, operation: int) -> None:
+        self._mine.number = operation
+
+    def added(self, *points: NDArray[Any], replaced: int = NONE) -> list[int]:
+        done: list[Done] = []
+        first = self._collection.next_id - sum(map(len, points))
+        for part in points:
+            ids = range(first, first + len(part))
+            first += len(part)
+            coming = self._records.coming(ids)
+            effects: Effects = []
+            if replaced != NONE:
+                coming |= self._records.coming([replaced])
+                effects = [(rows.REMOVE, [(replaced,)]), *self._said_about([replaced, *ids])]
+            effects.append((rows.ADD, [rows.as_row(i, coming[i]) for i in ids]))
+            if len(part):
+                done.append((operations.rows_added(part, replaced), effects, coming))
+        return self._record(*done) if done else []
 
     def removed(self, ids: NDArray[np.int64]) -> None:
         if len(ids) == 0:
             return
         gone = ids.tolist()
-        effects = [(rows.REMOVE, [(i,) for i in gone]), *self._pairs_about(gone)]
-        self._record(operations.removed(ids), effects, self._records.coming(gone))
+        effects = [(rows.REMOVE, [(i,) for i in gone]), *self._said_about(gone)]
+        self._record((operations.removed(ids), effects, self._records.coming(gone)))
 
     def revised(self, ids: list[int]) -> None:
         coming = self._records.coming(ids)
@@ -119,22 +141,28 @@ class KeptLog(Log):
         effects = [(rows.REMOVE, [(i,) for i in coming]), (rows.ADD, changed)]
         about = np.array(list(coming), "<i8")
         operation = Operation(operations.REVISED, {"n": len(about)}, about.tobytes())
-        self._record(operation, effects, coming)
+        self._record((operation, effects, coming))
 
     def corrected(self, ids: Iterable[int]) -> None:
         touched = list(ids)
-        effects = self._pairs_about(touched)
+        effects = self._said_about(touched)
         if effects:
-            self._record(Operation(operations.CORRECTED, {"ids": touched}), effects, {})
+            self._record((Operation(operations.CORRECTED, {"ids": touched}), effects, {}))
+
+    def answered(self, pairs: list[tuple[int, int]], same: list[bool | None] | None = None) -> None:
+        effects = self._said_about(list({point_id for pair in pairs for point_id in pair}))
+        if effects:
+            about = {"pairs": pairs} if same is None else {"pairs": pairs, "same": same}
+            self._record((Operation(operations.ANSWERED, about), effects, {}))
 
     def refined(self, neighbors: int, n_parts: int) -> None:
         if n_parts:
-            self._record(operations.refined(neighbors, n_parts), [], {})
+            self._record((operations.refined(neighbors, n_parts), [], {}))
 
     def noted(self) -> None:
         changed = self._changed_facts()
         if changed or self._told:
-            self._record(Operation(operations.NOTED, {}), changed, {})
+            self._record((Operation(operations.NOTED, {}), changed, {}))
 
     def followed(self, followed: Followed) -> None:
         self._told += events.effects_of(followed)
@@ -158,22 +186,33 @@ class KeptLog(Log):
         if tree is not None:
             self._store.keep_up(tree)
 
-    def _record(self, operation: Operation, effects: Effects, coming: dict[int, Any]) -> None:
-        effects += self._changed_facts()
-        effects += self._told
+    def _record(self, *done: Done) -> list[int]:
+        """Record what was done, by operations that are committed together; their numbers."""
+        last = done[-1][1]
+        last += self._changed_facts()
+        last += self._told
         self._told = []
         journal = self._store.journal
-        journal.record(operation, effects, lambda: self._records.arrived(coming))
-        self._mine.number = journal.recorded
+        numbers = journal.record([
+            Recorded(operation, effects, functools.partial(self._records.arrived, coming))
+            for operation, effects, coming in done
+        ])  # fmt: skip
+        self._mine.number = numbers[0]
         journal.tree_changes = self._tree_changes
+        return numbers
 
-    def _pairs_about(self, ids: list[int]) -> Effects:
+    def _said_about(self, ids: list[int]) -> Effects:
         """All that is said about some ids anew, if anything was said or taken back since."""
-        pairs = self._collection.pairs
-        if pairs.changes == self._facts[PAIR_CHANGES]:
-            return []
-        said = [rows.as_pair(a, b, kind == TOGETHER) for kind, a, b in pairs.about(ids)]
-        return [(rows.DROP_PAIRS, [(i,) for i in ids]), (rows.CORRECT, said)]
+        pairs, answered = self._collection.pairs, self._collection.answered
+        touched: list[tuple[Any, ...]] = [(i,) for i in ids]
+        effects: Effects = []
+        if pairs.changes != self._facts[PAIR_CHANGES]:
+            said = [pair_rows.as_pair(a, b, kind == TOGETHER) for kind, a, b in pairs.about(ids)]
+            effects += [(pair_rows.DROP_PAIRS, touched), (pair_rows.CORRECT, said)]
+        if answered.changes != self._facts[ANSWER_CHANGES]:
+            told = [pair_rows.as_answer(*kept) for kept in answered.about(ids)]
+            effects += [(pair_rows.DROP_ANSWERS, touched), (pair_rows.ANSWER, told)]
+        return effects
 
     def _changed_facts(self) -> Effects:
         now = facts_of(self._collection)

@@ -1,6 +1,8 @@
 """Where changes of a collection are recorded: nowhere, unless a folder keeps it."""
 
+import contextlib
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -8,6 +10,7 @@ from numpy.typing import NDArray
 
 from .._kernels.schema import NONE
 from ..clusters.following import Change, Followed, Following
+from .sharing import Addition
 
 
 class Log:
@@ -31,8 +34,21 @@ class Log:
         """How rows are split into operations, each of which is recorded on its own."""
         yield slice(0, len(rows))
 
-    def added(self, points: NDArray[Any], replaced: int = NONE) -> None:
-        """These were the last points to go in; a single one perhaps in place of another."""
+    def waiting(self, addition: Addition, *, alone: bool) -> AbstractContextManager[None]:
+        """Let another thread make an addition with its own, unless it is to be made alone."""
+        return contextlib.nullcontext()
+
+    def to_add_with(self, addition: Addition, *, alone: bool) -> list[Addition]:
+        """Those of other threads that are to be made with an addition; none if it is alone."""
+        return []
+
+    def shared(self, operation: int) -> None:
+        """An operation that another thread has recorded is also that of this thread."""
+
+    def added(self, *points: NDArray[Any], replaced: int = NONE) -> list[int]:
+        """These were the last points to go in, by one operation for each array; a single one
+        perhaps in place of another. The numbers of the operations."""
+        return [0] * len(points)
 
     def removed(self, ids: NDArray[np.int64]) -> None:
         """Points are gone."""
@@ -42,6 +58,9 @@ class Log:
 
     def corrected(self, ids: Iterable[int]) -> None:
         """Something else is said about some records."""
+
+    def answered(self, pairs: list[tuple[int, int]], same: list[bool | None] | None = None) -> None:
+        """Something was answered about pairs of records; without `same`, it was taken back."""
 
     def refined(self, neighbors: int, n_parts: int) -> None:
         """The tree was refined, in so many parts of passes."""

@@ -92,7 +92,10 @@ class Standing:
             if number not in following.anchors:
                 raise ValueError(f"there is no cluster {number}")
             tree = collection.tree
-            if tree.changes == following.changes:
+            if number in following.corrected:
+                ids = following.corrected[number]
+                ids = ids[tree.holds(ids)]
+            elif tree.changes == following.changes:
                 cluster = tree.cluster_of(following.anchors[number], distance=following.distance)
                 ids = tree.points_in(cluster)
             else:  # others are being added
@@ -143,8 +146,8 @@ class Clustered(Asking):
         After every change of the collection, the clusters of `tree.cut(distance=distance)` are
         matched with those before: of two that overlap, the larger overlap keeps the number. What
         becomes of clusters is told by numbered events. This costs no look at the whole tree, only
-        at what was touched. Clusters by corrections (`together`, `apart`) are not followed: the
-        standing clusters are those of the tree.
+        at what was touched. Corrections (`together`, `apart`) count: the clusters are those of
+        `corrected`.
 
         In a folder, numbers and events are kept with the changes that cause them. Called again,
         with another distance, numbers and events go on.

@@ -34,8 +34,8 @@ TREE = "tree"
 INDEX = "cells"
 
 KNOWN = (
-    TREE, INDEX, "records", "corrections", "estimator", "encoder", "clusterings", "snapshot",
-    "standing",
+    TREE, INDEX, "records", "corrections", "answers", "estimator", "encoder", "clusterings",
+    "snapshot", "standing",
 )  # fmt: skip
 """Sections that this version understands."""
 

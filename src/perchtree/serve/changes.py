@@ -19,8 +19,7 @@ from .problems import Problem
 from .schemas import Record
 
 _REQUESTS = "requests"
-_ANSWERS = "answers"
-"""Names of sections of the collection."""
+"""The name of a section of the collection."""
 _REMEMBERED = 256
 """Request ids that are kept."""
 _ONE_OPERATION = 4096
@@ -140,7 +139,6 @@ class Changes:
             elif vectors is not None and self._has_vector(old, vectors):
                 vectors = None
             collection.update([key], vectors, **named)
-            self._move_answers(old, int(collection.records.find([key])[0]))
         return False
 
     def _has_vector(self, point_id: int, vectors: NDArray[Any]) -> bool:
@@ -197,50 +195,11 @@ class Changes:
         collection = self._collection
         with collection.lock():
             self._check_there([key for a, b, _ in said for key in (a, b)])
-            for a, b, _ in said:
-                if a == b:
-                    raise Problem(422, "a record is not asked about with itself")
-            known = {frozenset(pair[:2]): pair for pair in self._answers()}
-            for a, b, same in said:
-                one, other = collection.ids_of([a, b]).tolist()
-                known[frozenset((one, other))] = one, other, same
-            self._keep_answers(list(known.values()))
-        return len(known)
-
-    def answers(self) -> list[tuple[Any, Any, bool | None]]:
-        """All answers about records that are still there, by their keys."""
-        collection = self._collection
-        said = self._answers()
-        ids = np.array([pair[:2] for pair in said], np.int64).reshape(-1, 2)
-        if len(said) == 0 or len(collection) == 0:
-            return []
-        there = [bool(pair.all()) for pair in collection.tree.holds(ids.ravel()).reshape(-1, 2)]
-        found = collection.records.row(ids.ravel())["keys"] if collection.has_keys else ids.ravel()
-        keys = np.array(found, object).reshape(-1, 2)
-        return [
-            (a, b, pair[2])
-            for (a, b), pair, living in zip(keys.tolist(), said, there, strict=True)
-            if living and a is not None and b is not None
-        ]
-
-    def _answers(self) -> list[tuple[int, int, bool | None]]:
-        """By ids, so that nothing is left of records that are removed."""
-        contents = self._collection.sections.get(_ANSWERS)
-        kept = [] if contents is None else contents.meta["answers"]
-        return [(a, b, same) for a, b, same in kept]
-
-    def _keep_answers(self, said: list[tuple[int, int, bool | None]]) -> None:
-        kept = {"answers": [list(pair) for pair in said]}
-        self._collection.note_section(_ANSWERS, Contents(kept, {}, optional=True))
-
-    def _move_answers(self, old: int, new: int) -> None:
-        """A record has another id: what was said about it stays."""
-        said = self._answers()
-        if old == new or not any(old in pair[:2] for pair in said):
-            return
-        self._keep_answers(
-            [(new if a == old else a, new if b == old else b, same) for a, b, same in said]
-        )
+            try:
+                collection.answer([(a, b) for a, b, _ in said], [same for *_, same in said])
+            except ValueError as error:
+                raise Problem(422, str(error)) from None
+            return len(collection.answered)
 
 
 def _some(values: list[Any] | None, places: NDArray[np.int64]) -> list[Any] | None:

@@ -101,7 +101,7 @@ class OfVersion:
     def cut(self) -> Cut:
         how, version = self._clustering.how, self._version
         return Cut(
-            by=how.by, value=how.value, operation=version.operation, event=None,
+            by=how.by, value=how.value, operation=version.operation, event=version.event,
             n_clusters=len(self._clustering), n_points=version.table.n_points,
         )  # fmt: skip
 

@@ -41,8 +41,9 @@ def make_router(service: Service, changes: Changes) -> APIRouter:
         version = service.versions.current()
         pairs: list[tuple[int, int]] = []
         same: list[Any] = []
-        for a, b, said in changes.answers():
-            one, other = service.find([a, b]).tolist()
+        with collection.tree.reading():
+            answered = list(collection.answered)
+        for one, other, said, _ in answered:
             if version.place(one) is not None and version.place(other) is not None:
                 pairs.append((one, other))
                 same.append(said)

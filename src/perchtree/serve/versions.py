@@ -13,14 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._arrays import used_rows
 from .._kernels.merges import find_smallest_ids, find_spans
 from .._kernels.schema import NONE
 from ..clusters.confidence import find_confidence
 from ..clusters.correcting import correct
 from ..collection import Collection
 from ..collection.corrections import APART, TOGETHER
-from ..store.snapshots import Copy
+from ..store.copies import Copy
 from ..table import NodeTable
 from ..tree import ClusterTree
 from .handles import Handle, scrambled
@@ -41,7 +40,7 @@ class How(NamedTuple):
     """How a clustering is asked for."""
 
     by: str
-    """"k", "min_size", "threshold" or "suggested"; "standing" is a threshold, uncorrected."""
+    """"k", "min_size", "threshold" or "suggested"; "standing" is a threshold, too."""
     value: float
 
 
@@ -56,16 +55,12 @@ class Version:
 
     def __init__(self, collection: Collection) -> None:
         tree = collection.tree
-        with tree.reading() as arrays:
-            shapes = {name: (a.shape, a.dtype) for name, a in used_rows(arrays)}
-        if not tree.settings.collapses:  # then nothing needs the means, which are the largest
-            (_, *width), kind = shapes["means"]
-            shapes["means"] = (0, *width), kind
-        copy = Copy(shapes)
+        # Without collapsed leaves nothing needs the means, which are the largest.
+        copy = Copy(tree, without=() if tree.settings.collapses else ("means",))
         with tree.stored() as stored:
             self.operation = collection.barrier()
-            if not tree.settings.collapses:
-                stored = stored._replace(tree=stored.tree._replace(means=stored.tree.means[:0]))
+            following = collection.following
+            self.event = None if following is None else following.last_event
             self.tree = ClusterTree.from_stored(copy.of(stored))
             self._pairs = collection.pairs.pairs(TOGETHER), collection.pairs.pairs(APART)
         self._lock = threading.RLock()
@@ -174,8 +169,6 @@ class Version:
             "suggested": {},
         }
         labels = self.tree.cut(**ways[how.by])
-        if how.by == "standing":
-            return labels
         living = (pairs[np.isin(pairs, self.table.ids).all(axis=1)] for pairs in self._pairs)
         return correct(self.table, labels, *living).labels
 

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from filelock import lock_descriptor
 
-from .._arrays import used_rows
 from .._kernels.schema import NEXT_ID
 from ..clusters.following import Followed
 from ..errors import ReadOnlyError
@@ -22,13 +21,15 @@ from ..search.threads import has_room_for
 from ..settings import Settings
 from ..tree import ClusterTree
 from . import facts as fact_table
+from .copies import Copy
 from .events import PUT_CLUSTER, PUT_EVENT, Events, as_cluster, as_event, forget_removed
 from .facts import as_json, fact, read_facts
 from .journal import HEAD, Journal
 from .maker import made_by
 from .operations import read_operations
+from .pairs import ANSWER, CORRECT, as_answer, as_pair
 from .replay import find_start, replay, replayed
-from .rows import ADD, CORRECT, Record, Rows, as_pair, as_row
+from .rows import ADD, Record, Rows, as_row
 from .schema import (
     connect,
     create_tables,
@@ -37,7 +38,7 @@ from .schema import (
     truncate_log,
     update_tables,
 )
-from .snapshots import Copy, remove_before, sync_folder, write_snapshot
+from .snapshots import remove_before, sync_folder, write_snapshot
 from .trees import base_operation, base_removed, removed_from, write_base
 
 SUFFIX = ".perchdb"
@@ -61,6 +62,7 @@ class Beginning(NamedTuple):
     stored: StoredTree | None = None
     records: Iterable[tuple[int, Record]] = ()
     pairs: Iterable[tuple[int, int, bool]] = ()
+    answers: Iterable[tuple[int, int, bool | None, int]] = ()
     followed: Followed = Followed([], {}, [])
     """A standing clustering, and what has become of its clusters."""
 
@@ -197,12 +199,10 @@ class Store:
         return self._reader
 
     def snapshot(self, tree: ClusterTree) -> None:
-        """Write a snapshot while others go on: they wait only until the tree is copied."""
+        """Write a snapshot while others go on: they wait only for the last part of a copy."""
         journal = self.journal
         with self._snapshotting:
-            with tree.reading() as arrays:
-                shapes = {name: (a.shape, a.dtype) for name, a in used_rows(arrays)}
-            copy = Copy(shapes)
+            copy = Copy(tree)
             with tree.stored() as stored:
                 journal.check_tree(tree.changes)
                 number = journal.recorded
@@ -314,6 +314,7 @@ def _begin(connection: sqlite3.Connection, beginning: Beginning) -> None:
     write_base(connection, 0, beginning.stored)
     connection.executemany(ADD, (as_row(*record) for record in beginning.records))
     connection.executemany(CORRECT, (as_pair(*pair) for pair in beginning.pairs))
+    connection.executemany(ANSWER, (as_answer(*answer) for answer in beginning.answers))
     changes, anchors, _ = beginning.followed
     connection.executemany(PUT_CLUSTER, (as_cluster(*pair) for pair in anchors.items()))
     connection.executemany(PUT_EVENT, (as_event(change) for change in changes))

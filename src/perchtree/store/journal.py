@@ -24,11 +24,13 @@ _CHECKPOINT = 2**24
 """Bytes written to the log of the database until its pages are moved to their places."""
 
 
-class _Waiting(NamedTuple):
-    number: int
+class Recorded(NamedTuple):
+    """An operation that was done, and what it does to tables."""
+
     operation: Operation
     effects: Effects
-    settled: Callable[[], None]
+    settled: Callable[[], None] = lambda: None
+    """Called when it is on the disk."""
 
 
 class Journal:
@@ -47,26 +49,27 @@ class Journal:
         """The tree's counter of changes after the last operation: a tree with another was changed
         without being recorded."""
         self._connection, self._name = connection, name
-        self._waiting: collections.deque[_Waiting] = collections.deque()
+        self._waiting: collections.deque[tuple[int, Recorded]] = collections.deque()
         self._n_bytes = self._n_logged = 0
         self._using = threading.Lock()
         self._failure: BaseException | None = None
 
-    def record(
-        self, operation: Operation, effects: Effects, settled: Callable[[], None] = lambda: None
-    ) -> None:
-        """Take an operation that was done; callers do so one at a time, in the order of doing.
+    def record(self, done: Sequence[Recorded]) -> list[int]:
+        """Take operations that were done, which are committed together; their numbers.
 
-        `settled` is called when it is on the disk.
+        Callers do so one at a time, in the order of doing.
         """
         self.check()
-        # An interruption in between leaves a number that is given twice; but then the counter of
-        # the tree is not noted either, and nothing more is recorded.
-        self._waiting.append(_Waiting(self.recorded + 1, operation, effects, settled))
-        self.recorded += 1
-        self._n_bytes += len(operation.data)
+        numbers = [self.recorded + 1 + place for place in range(len(done))]
+        # An interruption in between leaves numbers that are given twice; but then the counter of
+        # the tree is not noted either, and nothing more is recorded. (One call adds them all: no
+        # commit can come between them.)
+        self._waiting.extend(list(zip(numbers, done, strict=True)))
+        self.recorded = numbers[-1]
+        self._n_bytes += sum(len(recorded.operation.data) for recorded in done)
         if self._n_bytes > _MOST_WAITING:
             self.wait(self.recorded)
+        return numbers
 
     def wait(self, number: int) -> None:
         """Return when an operation is on the disk; ReadOnlyError if that has failed."""
@@ -130,7 +133,7 @@ class Journal:
         n_bytes = self._n_bytes
         try:
             self._commit(batch)
-            self._arrived(batch[-1].number)
+            self._arrived(batch[-1][0])
             self._n_bytes -= n_bytes
             self._checkpoint(n_bytes + 2**13 * len(batch) + 2**14)
         except KeyboardInterrupt:  # wherever it came: all of the batch is in, or nothing
@@ -140,17 +143,17 @@ class Journal:
         except Exception as error:
             self.fail(error)
             self._roll_back()
-            if self.durable < batch[-1].number:
+            if self.durable < batch[-1][0]:
                 self.check()
 
-    def _commit(self, batch: list[_Waiting]) -> None:
+    def _commit(self, batch: list[tuple[int, Recorded]]) -> None:
         execute = self._connection.execute
         execute("BEGIN IMMEDIATE")
-        for number, operation, effects, _ in batch:
+        for number, (operation, effects, _) in batch:
             execute(PUT, operation.as_row(number))
             for statement, rows in effects:
                 self._connection.executemany(statement, rows)
-        execute(facts.PUT, facts.fact(HEAD, facts.as_json(batch[-1].number)))
+        execute(facts.PUT, facts.fact(HEAD, facts.as_json(batch[-1][0])))
         execute("COMMIT")
 
     def _roll_back(self) -> None:
@@ -165,8 +168,8 @@ class Journal:
     def _arrived(self, number: int) -> None:
         """Operations up to a number are on the disk."""
         self.durable = max(self.durable, number)
-        while self._waiting and self._waiting[0].number <= self.durable:
-            self._waiting.popleft().settled()
+        while self._waiting and self._waiting[0][0] <= self.durable:
+            self._waiting.popleft()[1].settled()
 
     def _checkpoint(self, n_bytes: int) -> None:
         self._n_logged += n_bytes

@@ -21,6 +21,8 @@ REFINED = "refined"
 REVISED = "revised"
 """Texts or classes were replaced; the tree stays."""
 CORRECTED = "corrected"
+ANSWERED = "answered"
+"""Something was said or answered about pairs of records; the tree stays."""
 NOTED = "noted"
 """Facts about the collection changed."""
 

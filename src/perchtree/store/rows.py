@@ -17,14 +17,14 @@ ADD = "INSERT INTO records (id, key, text, class, digest) VALUES (?, ?, ?, ?, ?)
 REMOVE = "DELETE FROM records WHERE id = ?"
 
 _SELECT = "SELECT id, key, text, class, digest FROM records"
-_AT_ONCE = 1000
+_AT_ONCE, _KEYS_AT_ONCE = 1000, 50
 _SURROGATES = "surrogatepass"
 
 
 def as_row(point_id: int, record: Record) -> tuple[Any, ...]:
     """A row for `ADD`."""
     values = point_id, *map(_stored, record)
-    return *values, _digest(values)
+    return *values, crc_of(values)
 
 
 def _stored(value: Any) -> Any:
@@ -45,7 +45,8 @@ def _restored(value: Any) -> Any:
     return value.decode(errors=_SURROGATES) if isinstance(value, bytes) else value
 
 
-def _digest(values: tuple[Any, ...]) -> int:
+def crc_of(values: tuple[Any, ...]) -> int:
+    """A checksum of the values of a row."""
     return zlib.crc32(repr(values).encode())
 
 
@@ -90,11 +91,12 @@ class Rows:
         """The ids of the keys that are there, all of one kind."""
         found: dict[Any, int] = {}
         query = f"{_SELECT} WHERE key = ?"
-        with plain_errors(self._name), self.lock:
-            for key in keys:
-                row = self._connection.execute(query, (key,)).fetchone()
-                if row is not None:
-                    found[key] = _checked(row)[0]
+        for start in range(0, len(keys), _KEYS_AT_ONCE):
+            with plain_errors(self._name), self.lock:  # others have their turn in between
+                for key in keys[start : start + _KEYS_AT_ONCE]:
+                    row = self._connection.execute(query, (key,)).fetchone()
+                    if row is not None:
+                        found[key] = _checked(row)[0]
         return found
 
     def search(self, query: str, most: int) -> list[int]:
@@ -120,28 +122,8 @@ class Rows:
 
 def _checked(row: tuple[Any, ...]) -> tuple[int, Record]:
     *values, digest = row
-    if _digest(tuple(values)) != digest:
+    if crc_of(tuple(values)) != digest:
         raise CorruptFileError(f"the database is damaged: record {row[0]} is not as saved")
     point_id, *record = values
     key, text, class_ = map(_restored, record)
     return point_id, (key, text, class_)
-
-
-# Corrections
-
-CORRECT = "INSERT INTO corrections (a, b, same, digest) VALUES (?, ?, ?, ?)"
-DROP_PAIRS = "DELETE FROM corrections WHERE a = ?1 OR b = ?1"
-
-
-def as_pair(a: int, b: int, same: bool) -> tuple[int, int, int, int]:
-    """A row for `CORRECT`."""
-    return a, b, int(same), _digest((a, b, int(same)))
-
-
-def read_pairs(connection: sqlite3.Connection) -> list[tuple[int, int, int]]:
-    """All corrections: two ids, and whether they are together."""
-    rows = connection.execute("SELECT a, b, same, digest FROM corrections").fetchall()
-    for *pair, digest in rows:
-        if _digest(tuple(pair)) != digest:
-            raise CorruptFileError("the database is damaged: a correction is not as saved")
-    return [(a, b, same) for a, b, same, _ in rows]

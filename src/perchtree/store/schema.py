@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import hashlib
+import re
 import sqlite3
 import urllib.parse
 from collections.abc import Iterator
@@ -11,12 +12,14 @@ from pathlib import Path
 from ..errors import CorruptFileError
 from ..files.locking import FileInUseError
 
-VERSION = 2
+VERSION = 3
 APPLICATION = 0x50524348
 """SQLite's mark for files of one application: "PRCH"."""
 
 _PATIENCE = 10
 """Seconds to wait for another process that begins to read or write."""
+
+_NAME = re.compile(r"CREATE (?:UNIQUE |VIRTUAL )?(?:TABLE|INDEX|TRIGGER) (\w+)")
 
 _TABLES = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value BLOB NOT NULL, digest BLOB NOT NULL) WITHOUT ROWID;
@@ -33,6 +36,11 @@ CREATE TABLE corrections (
     a INTEGER, b INTEGER, same INTEGER NOT NULL, digest INTEGER NOT NULL, PRIMARY KEY (a, b)
 ) WITHOUT ROWID;
 CREATE INDEX corrections_by_b ON corrections (b);
+CREATE TABLE answers (
+    a INTEGER, b INTEGER, same INTEGER NOT NULL, place INTEGER NOT NULL, digest INTEGER NOT NULL,
+    PRIMARY KEY (a, b)
+) WITHOUT ROWID;
+CREATE INDEX answers_by_b ON answers (b);
 CREATE TABLE base (
     name TEXT, part INTEGER, data BLOB NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (name, part)
 );
@@ -131,8 +139,9 @@ def update_tables(connection: sqlite3.Connection) -> None:
     if connection.execute("PRAGMA user_version").fetchone()[0] == VERSION:
         return
     connection.execute("BEGIN IMMEDIATE")
+    there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
     for statement in _statements():
-        if statement.startswith(("CREATE TABLE clusters", "CREATE TABLE events")):
+        if _NAME.match(statement)[1] not in there:  # type: ignore[index]
             connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {VERSION}")
     connection.execute("COMMIT")

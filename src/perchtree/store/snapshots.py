@@ -3,26 +3,15 @@
 import contextlib
 import os
 import re
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from .._arrays import used_rows
-from .._kernels.schema import Tree
 from ..errors import CorruptFileError
 from ..files.contents import Contents, StoredTree
 from ..files.trees import load_tree, save_tree
-from ..search.threads import has_room_for
 
 _NAME = re.compile(r"snapshot-([0-9]+)\.perch")
 _LEFTOVER = re.compile(r"\.snapshot-[0-9]+\.perch\..*\.part")
 _SECTION = "snapshot"
-_PIECE = 2**23
-"""Bytes that a thread copies at a time."""
 KEPT = 2
 """Snapshots that are kept: should the last be damaged, there is one before it."""
 
@@ -72,36 +61,3 @@ def remove_before(folder: Path, operation: int) -> None:
         if _LEFTOVER.fullmatch(name):
             with contextlib.suppress(FileNotFoundError):
                 (folder / name).unlink()
-
-
-class Copy:
-    """Memory for a copy of a tree, touched before it is needed, so that copying takes no longer
-    than moving the bytes."""
-
-    def __init__(self, shapes: Mapping[str, tuple[tuple[int, ...], Any]]) -> None:
-        self._arrays = {name: _touched(*shape) for name, shape in shapes.items()}
-
-    def of(self, stored: StoredTree) -> StoredTree:
-        """A copy of a tree that nothing changes meanwhile; it may have grown since."""
-        copied, pieces = {}, []
-        for name, array in used_rows(stored.tree):
-            memory = self._arrays[name]
-            copied[name] = target = (memory if len(memory) >= len(array) else array.copy())[
-                : len(array)
-            ]
-            step = max(1, _PIECE * len(array) // max(1, array.nbytes))
-            ends = range(0, len(array), step)
-            pieces += [(target[i : i + step], array[i : i + step]) for i in ends]
-        if len(pieces) <= len(copied) or not has_room_for(2):
-            for piece in pieces:
-                np.copyto(*piece)
-        else:
-            with ThreadPoolExecutor(2) as pool:  # two move more bytes than one, half as long
-                list(pool.map(lambda piece: np.copyto(*piece), pieces))
-        return stored._replace(tree=Tree(**copied))
-
-
-def _touched(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-    memory = np.empty((shape[0] + shape[0] // 16, *shape[1:]), dtype)
-    memory.fill(0)
-    return memory

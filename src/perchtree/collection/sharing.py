@@ -1,0 +1,88 @@
+"""Small additions of several threads at once: whoever comes first makes those of all that wait.
+
+One insert of eight rows costs a fraction of eight inserts of one: with the disk slow and many
+threads, that decides how many additions there are in a second. Each remains an operation of its
+own.
+"""
+
+import collections
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+MOST_ROWS = 64
+"""Rows that are added together, at most."""
+
+
+class Addition:
+    """Records that a thread wants to add, and what came of it."""
+
+    def __init__(self, X: ArrayLike | None, **columns: Any) -> None:
+        self.X, self.columns = X, columns
+        self.ids: NDArray[np.int64] | None = None
+        """The ids that the records have got, once they are all in."""
+        self.error: Exception | None = None
+        """Why they cannot be added."""
+        self.operation = 0
+        """The operation that has added them."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether a thread has made it, or found out that it cannot be made."""
+        return self.ids is not None or self.error is not None
+
+    @property
+    def n_rows(self) -> int:
+        """How many records there are; 0 if that cannot be told."""
+        given: Any = self.X if self.X is not None else self.columns["texts"]
+        return len(given) if hasattr(given, "__len__") else 0
+
+    def result(self) -> NDArray[np.int64]:
+        """The ids; the error, if there was one."""
+        if self.error is not None:
+            raise self.error
+        assert self.ids is not None
+        return self.ids
+
+
+class Queue:
+    """Additions that wait, in the order in which they came.
+
+    So many are made together as one call of a kernel inserts: all of it is done, or nothing.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: collections.deque[Addition] = collections.deque()
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def waiting(self, addition: Addition) -> Iterator[None]:
+        """Let an addition wait for whoever comes first; at the end it waits no more."""
+        if 0 < addition.n_rows <= MOST_ROWS:
+            with self._lock:
+                self._waiting.append(addition)
+        try:
+            yield
+        finally:
+            with self._lock:
+                if addition in self._waiting:
+                    self._waiting.remove(addition)
+
+    def take(self, own: Addition, *, alone: bool) -> list[Addition]:
+        """Take out an addition that is about to be made, and others that are to be made with it."""
+        with self._lock:
+            if own not in self._waiting:
+                return []
+            self._waiting.remove(own)
+            taken: list[Addition] = []
+            n_rows = own.n_rows
+            while not alone and self._waiting:
+                n_rows += self._waiting[0].n_rows
+                if n_rows > MOST_ROWS:
+                    break
+                taken.append(self._waiting.popleft())
+            return taken
