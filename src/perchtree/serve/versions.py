@@ -20,6 +20,7 @@ from ..clusters.confidence import find_confidence
 from ..clusters.correcting import correct
 from ..collection import Collection
 from ..collection.corrections import APART, TOGETHER
+from ..html.boxes import Boxes, Runs
 from ..store.snapshots import Copy
 from ..table import NodeTable
 from ..tree import ClusterTree
@@ -74,6 +75,11 @@ class Version:
     @functools.cached_property
     def table(self) -> NodeTable:
         return self.tree.table
+
+    @functools.cached_property
+    def boxes(self) -> Boxes:
+        """The tree as boxes to draw."""
+        return Boxes(self.table)
 
     @functools.cached_property
     def _spans(self) -> tuple[Ids, Ids, NDArray[np.uint64]]:
@@ -206,6 +212,11 @@ class Clustering:
     def cohesion(self) -> NDArray[np.float64]:
         """Mean confidence of each cluster."""
         return np.bincount(self.labels, self.confidence) / self.sizes
+
+    @functools.cached_property
+    def runs(self) -> Runs:
+        """Where the cluster changes along the order of the tree."""
+        return self.version.boxes.runs(self.labels)
 
     @functools.cached_property
     def by_size(self) -> Ids:
