@@ -126,7 +126,8 @@ def clusters(browser):
     """The clusters in the list: number and size, as far as they are drawn, in order."""
     rows = browser.execute_script(
         "return [...document.querySelectorAll('#pane-clusters .row')]"
-        ".sort((a, b) => a.dataset.place - b.dataset.place).map(r => r.querySelector('.head').innerText)"
+        ".sort((a, b) => a.dataset.place - b.dataset.place)"
+        ".map(r => r.querySelector('.head').innerText)"
     )
     found = []
     for row in rows:
