@@ -148,7 +148,8 @@ def test_names(http):
 @pytest.mark.parametrize(
     "text",
     [
-        "\u2014 \u2713", "o'neill \"the\" tea*", "NEAR(a b) AND NOT", "a_b __ c", "caf\u00e9 CAF\u00c9",
+        "\u2014 \u2713", "o'neill \"the\" tea*", "NEAR(a b) AND NOT", "a_b __ c",
+        "caf\u00e9 CAF\u00c9",
         "\u0939\u093f\u0928\u094d\u0926\u0940", "\U0001f600", "x\ty", "100% {curly} [x]",
         "\u00b2\u00bd", "-", "' OR 1=1",
     ],

@@ -278,6 +278,7 @@ def make_router(service: Service) -> APIRouter:
         events = service.standing.events(max(start, last - _EVENTS), _EVENTS)
         return schemas.Since(
             total=last - start if last > start else 0, known=known,
+            noted_from=service.moments.first,
             counts=dict(Counter(event.kind for event in events)),
             events=as_events(events[::-1][:_TOLD], service.moments.time_of),
         )  # fmt: skip

@@ -66,6 +66,12 @@ class Moments:
             place = bisect.bisect_left(self._events, event)
             return self._times[place] if place < len(self._times) else None
 
+    @property
+    def first(self) -> float | None:
+        """The first time that was noted."""
+        with self._lock:
+            return self._times[0] if self._times else None
+
     def event_at(self, when: float) -> tuple[int, bool]:
         """The last event known to have happened by a time, and whether that time was noted."""
         with self._lock:

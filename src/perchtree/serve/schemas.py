@@ -425,5 +425,6 @@ class Numbered(Told):
 class Since(Told):
     total: int
     known: bool = Field(description="Whether it was noted which events were there by that time.")
+    noted_from: float | None = Field(description="Since when it is noted; null: not yet.")
     counts: dict[str, int] = Field(description="By kind, of the newest 5,000.")
     events: list[Event]

@@ -24,11 +24,12 @@ export function describeEvent(app, event) {
     leave: () => [`${counted(event.points, "record")} of cluster `, ...list(before), event.points === 1 ? " was removed" : " were removed"],
   }[event.kind];
   const item = element("li", { class: `event ${event.kind}` }, ...(told ? told() : [event.kind]));
-  if (event.time) {
-    const when = new Date(event.time * 1000);
-    item.append(" ", element("time", { class: "dim", datetime: when.toISOString() }, when.toLocaleString("en-GB", { dateStyle: "short", timeStyle: "short" })));
-  }
+  if (event.time) item.append(" ", element("time", { class: "dim", datetime: new Date(event.time * 1000).toISOString() }, timeOf(event.time)));
   return item;
+}
+
+function timeOf(seconds) {
+  return new Date(seconds * 1000).toLocaleString("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
 }
 
 export class Events {
@@ -63,7 +64,8 @@ export class Events {
         birth: counted(n, "new cluster"), merge: counted(n, "merge"), split: counted(n, "split"), end: counted(n, "cluster") + " ended",
         join: counted(n, "arrival") + " in clusters", move: counted(n, "move"), leave: counted(n, "removal"),
       })[kind] ?? `${grouped(n)} ${TOLD[kind] ?? kind}`);
-      this.summary.textContent = found.total ? `${counted(found.total, "event")}: ${parts.join(", ")}${found.known ? "" : " (times before the service started are not known)"}` : "Nothing changed.";
+      const older = found.noted_from ? ` (all of them: their times were noted from ${timeOf(found.noted_from)} on)` : "";
+      this.summary.textContent = found.total ? `${counted(found.total, "event")}: ${parts.join(", ")}${found.known ? "" : older}` : "Nothing changed.";
       this.list.replaceChildren(...found.events.map(event => describeEvent(this.app, event)));
     } catch (error) {
       this.app.failed(error);

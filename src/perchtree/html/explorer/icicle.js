@@ -1,7 +1,7 @@
 // The picture: each box a part of the tree, as wide as its number of points; the root on top.
 import { $, called, grouped, hueOf, inert, isCalm, isDark, soon } from "./dom.js";
 
-const ROW = 30, LEAST = 1.5, NAMED = 70, SINGLE = 14, OVERLAP = 0.75, MOST_NAMES = 60;
+const ROW = 30, LEAST = 2, NAMED = 70, SINGLE = 14, OVERLAP = 0.5, MOST_NAMES = 60;
 const FONT = "12.5px system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif";
 
 export class Icicle {
@@ -106,8 +106,18 @@ export class Icicle {
     if (right - left > 500) return;
     const records = await this.app.source.recordsBetween(left, right, this.app.how).catch(() => []);
     if (turn !== this.turn) return;
-    this.have.records = records;
+    this.have.records = this.bounded(records);
     this.request();
+  }
+
+  // Boundaries of clusters around single records: `edges` as boxes have them.
+  bounded(records) {
+    return records.map((record, i) => {
+      const above = this.have.boxes.find(b => b.level === record.level - 1 && b.start <= record.position && record.position < b.start + b.size);
+      const left = records[i - 1], right = records[i + 1];
+      const edges = (left?.of !== record.of) | (right?.of !== record.of) << 1 | (!above || above.of !== record.of) << 2;
+      return { ...record, edges };
+    });
   }
 
   async fetchNames() {
@@ -212,7 +222,7 @@ export class Icicle {
     for (const box of this.have.boxes) drawBox(box);
     if (factor >= SINGLE)
       for (const record of this.have.records)
-        drawBox({ start: record.position, size: 1, level: record.level, height: 0, cluster: record.cluster, edges: 0, record, first: record.id, order: 0, main: null });
+        drawBox({ start: record.position, size: 1, level: record.level, height: 0, cluster: record.cluster, edges: record.edges, record, first: record.id, order: 0, main: null });
     this.drawBoundaries(lines);
     this.drawHits(factor);
     for (const [box, x, w, top] of marks) {
@@ -256,6 +266,7 @@ export class Icicle {
     const { pen } = this, shown = new Map();
     pen.font = FONT;
     pen.textBaseline = "middle";
+    pen.fillStyle = this.colours.front;
     labels.sort((a, b) => a[0].level - b[0].level);
     for (const [box, x, w, top] of labels) {
       const name = this.nameOf(box), above = shown.get(box.level - 1);
@@ -267,16 +278,25 @@ export class Icicle {
       const count = box.size > 1 ? `${grouped(box.size)}  ` : "";
       let text = count + (repeated ? "" : name);
       if (isFirst && w > 60) text = `#${box.cluster}  ${text}`;
-      pen.fillStyle = this.colours.front;
-      const room = Math.floor((w - 9) / 6.4);
-      if (room < 2) continue;
-      if (text.length > room) {
-        text = text.slice(0, room + 8);
-        while (text.length > 1 && pen.measureText(text + "…").width > w - 9) text = text.slice(0, -1);
-        text = text.length > 1 ? text + "…" : "";
-      }
-      pen.fillText(text, x + 5, top + ROW / 2);
+      pen.fillText(this.shortened(box, text, Math.floor(w - 9)), x + 5, top + ROW / 2);
     }
+  }
+
+  // As much of a text as there is room for. Measuring is slow: the answer is kept with the box.
+  shortened(box, text, room) {
+    const known = box.label;
+    if (known && known.text === text && known.room === room) return known.shown;
+    let shown = text;
+    if (text.length * 12 > room && this.pen.measureText(text).width > room) {
+      let low = 0, high = Math.min(text.length, Math.ceil(room / 2));
+      while (low < high) {
+        const middle = (low + high + 1) >> 1;
+        if (this.pen.measureText(text.slice(0, middle) + "…").width <= room) low = middle; else high = middle - 1;
+      }
+      shown = low ? text.slice(0, low) + "…" : "";
+    }
+    box.label = { text, room, shown };
+    return shown;
   }
 
   // Moving

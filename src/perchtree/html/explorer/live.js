@@ -52,8 +52,7 @@ export class LiveSource {
   }
 
   async info() {
-    const found = await this.ask("/v1/info");
-    const about = await this.ask("/v1/explorer");
+    const [found, about] = await Promise.all([this.ask("/v1/info"), this.ask("/v1/explorer")]);
     return { ...found, ...about, clusterings: null, records: found.points, writable: found.writable && about.may_change };
   }
 

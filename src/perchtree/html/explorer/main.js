@@ -12,7 +12,7 @@ import { Selection } from "./records.js";
 import { TableView } from "./table.js";
 
 const MODES = { standing: "what is kept up to date", suggested: "what stands out", threshold: "distance at most", min_size: "minimum size", k: "number of clusters" };
-const CLASS_COLOURS = 10, CALM = 300;
+const CLASS_COLOURS = 10, CALM = 300, SUGGESTED = 50_000;
 
 class Explorer {
   constructor(source) {
@@ -52,7 +52,7 @@ class Explorer {
     this.icicle.points = this.points;
     this.icicle.view = { x: 0, w: this.points, y: 0 };
     await this.icicle.fetch();
-    document.body.dataset.drawn = "yes";
+    requestAnimationFrame(() => { document.body.dataset.drawn ??= String(Math.round(performance.now())); });
     this.focus = this.icicle.have.boxes.find(b => b.level === 0) ?? null;
     this.showPath();
     this.list.reload();
@@ -103,7 +103,9 @@ class Explorer {
     const { info } = this;
     if (info.clusterings) return info.clusterings[0];
     if (info.standing !== null) return { by: "standing", value: info.standing };
-    return { by: "suggested", value: 0 };
+    // What stands out takes a while to find in a large tree: whoever wants it can ask for it.
+    const { thresholds } = info;
+    return info.points > SUGGESTED ? { by: "threshold", value: thresholds[thresholds.length >> 1] } : { by: "suggested", value: 0 };
   }
 
   get modes() {
@@ -133,7 +135,8 @@ class Explorer {
     step.addEventListener("input", soon(() => this.setHow({ by: by.value, value: this.steps(by.value)[Number(step.value)] }), 120));
     exact.addEventListener("change", () => {
       const value = Number(exact.value);
-      if (exact.value === "" || !(value >= 0) || (by.value !== "threshold" && !(value >= 1 && Number.isInteger(value))))
+      if (exact.value === "" || $("value-part").hidden) return this.showControls();
+      if (!(value >= 0) || (by.value !== "threshold" && !(value >= 1 && Number.isInteger(value))))
         return say(by.value === "threshold" ? "a distance is a number, at least 0" : "that is a whole number, at least 1", true);
       return this.setHow({ by: by.value, value });
     });

@@ -59,7 +59,9 @@ export class Questions {
       button("Undo (u)", () => this.undo(), { disabled: !this.done.length, id: "answer-undo" })));
     if (!write) parts.push(element("p", { class: "notice" }, "Answers need a token that may write."));
     parts.push(this.progress(), this.estimate());
+    const focused = document.activeElement?.id;
     this.view.replaceChildren(...parts);
+    if (focused && document.activeElement?.id !== focused) $(focused)?.focus();
   }
 
   progress() {

@@ -25,6 +25,6 @@ export function compared(one, other) {
 export function marked(pieces) {
   const text = element("bdi");
   for (const { text: piece, differs } of pieces)
-    text.append(differs && piece.trim() ? element("mark", {}, piece) : piece);
+    text.append(differs && /[\p{L}\p{N}]/u.test(piece) ? element("mark", {}, piece) : piece);
   return text;
 }
