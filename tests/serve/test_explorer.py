@@ -1,7 +1,12 @@
 """What the explorer asks for, compared with the collection itself."""
 
+import csv
+import io
+from collections import Counter
+
 import numpy as np
 import pytest
+from commands import Command
 from serving import served
 
 from perchtree.html.boxes import Boxes
@@ -62,6 +67,29 @@ def test_standing_numbers(http):
     found = http.get(f"{EXPLORER}/numbered?number=2").json()
     assert http.service.collection.standing.cluster_of(f"k{found['of']}") == 2
     assert http.get(f"{EXPLORER}/numbered?number=99").status_code == 404
+
+
+def test_numbers_that_perch_cut_has_given(tmp_path, fill):
+    """A clustering that was written before keeps its numbers, also on the page."""
+    path, perch = tmp_path / "people.perchdb", Command()
+
+    def listed(client):
+        rows = client.get(f"{EXPLORER}/clusters?k=6&limit=9").json()["rows"]
+        return {row["number"]: row["size"] for row in rows}
+
+    def written():
+        table = csv.DictReader(io.StringIO(perch("cut", path, "-k", 6, "-o", "-").stdout))
+        return Counter(int(row["cluster"]) for row in table)
+
+    with served(path, fill=fill) as client:
+        client.get("/v1/info")
+    written()
+    with served(path) as client:
+        client.post("/v1/removals", json={"keys": [f"k{i}" for i in range(120) if i % 6 == 0]})
+    again = written()
+    assert set(again) != set(range(6))  # one is gone, another one is new
+    with served(path) as client:
+        assert listed(client) == again
 
 
 def test_clusters_in_order(http):

@@ -40,9 +40,13 @@ class Content:
     """
 
     def __init__(
-        self, tree: Tree, boxes: Boxes, known: dict[str, Any], offered: list[Offered],
-        corrections: Sequence[Said], most: int,
-    ) -> None:  # fmt: skip
+        self,
+        tree: Tree,
+        boxes: Boxes,
+        known: dict[str, Any],
+        corrections: Sequence[Said],
+        most: int,
+    ) -> None:
         self._boxes, self._known, table = boxes, known, boxes.table
         smallest = 2
         if len(boxes.sizes) > most:
@@ -69,8 +73,6 @@ class Content:
             self.values["words"] = self._words(known["texts"])
         if known["classes"] is not None:
             self._add_classes(known["classes"])
-        for number, clustering in enumerate(offered):
-            self._add_clustering(number, clustering)
         self.values["n_said"] = len(corrections)
         self.values["said"] = [
             [kind, *boxes.positions[np.searchsorted(table.ids, pair)].tolist()]
@@ -131,7 +133,9 @@ class Content:
         self.columns["box_class"] = main.astype(np.uint32)
         self.columns["box_class_size"] = counts.astype(np.uint32)
 
-    def _add_clustering(self, number: int, offered: Offered) -> None:
+    def add_clustering(self, offered: Offered) -> None:
+        """Offer one more clustering."""
+        number = len(self.values["clusterings"])
         runs = self._boxes.runs(offered.labels)
         of_label = np.empty(int(offered.labels.max()) + 1, np.int64)
         of_label[offered.labels] = offered.numbers

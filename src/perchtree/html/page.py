@@ -91,11 +91,11 @@ def to_html(
         name: None if given is None else per_point(name, given, table)
         for name, given in known.items()
     }
-    offered = offer(self, list(corrections), cuts, numbered or (lambda _, labels: labels))
+    said = list(corrections)
     with self.reading() as arrays:
-        content = Content(
-            arrays, Boxes(table), known | {"classes": classes}, offered, list(corrections), branches
-        )
+        content = Content(arrays, Boxes(table), known | {"classes": classes}, said, branches)
+    for offered in offer(self, said, cuts, numbered or (lambda _, labels: labels)):
+        content.add_clustering(offered)
     with replacing(Path(path)) as file:
         file.write(_fitting(one_line(title), content, table.n_points, int(megabytes * 1e6)))
 

@@ -50,10 +50,11 @@ def make_router(service: Service) -> APIRouter:
         return await turns.slow(_about, may_change)
 
     def _about(may_change: bool) -> schemas.Explorer:
-        is_empty = len(service.collection) == 0
+        version = service.versions.current() if len(service.collection) else None
         return schemas.Explorer(
-            may_change=may_change, corrections=len(service.collection.pairs),
-            thresholds=[] if is_empty else thresholds(service.versions.current()),
+            version=None if version is None else version.operation, may_change=may_change,
+            corrections=len(service.collection.pairs),
+            thresholds=[] if version is None else thresholds(version),
         )  # fmt: skip
 
     @router.get("/explorer/boxes", responses=wrong, response_model=schemas.BoxesInView)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._kernels.schema import NONE
 from ..html.boxes import Boxes, Runs, orders_of
 from .describing import Topics
 from .problems import Problem
@@ -46,10 +47,11 @@ class Picture:
         return self.version.clustering(self._how or self._service.usual)
 
     def numbers(self, labels: Ids) -> list[int | None]:
-        """What clusters go by: the numbers of the standing ones, else 0, 1, 2, ... ; -1: none."""
-        given = labels.tolist()
+        """What clusters go by: as standing ones, or as `perch cut` calls them; None for -1."""
         if self.clustering.how.by != "standing":
-            return [None if label < 0 else label for label in given]
+            numbers = self.clustering.numbers[np.maximum(labels, 0)]
+            return [None if n < 0 else n for n in np.where(labels < 0, NONE, numbers).tolist()]
+        given = labels.tolist()
         own = sorted({label for label in given if label >= 0})
         found = self._service.standing.clusters_of(self.clustering.firsts[own].tolist())
         known = dict(zip(own, found, strict=True))

@@ -307,6 +307,7 @@ class State(Told):
 
 
 class Explorer(Told):
+    version: int | None = Field(description="The operation of the tree that pictures are made of.")
     may_change: bool = Field(description="Whether the token of this request may change something.")
     corrections: int
     thresholds: list[float] = Field(description="At which there are about 2, 5, 10, ... clusters.")

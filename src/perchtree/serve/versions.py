@@ -21,6 +21,7 @@ from ..clusters.correcting import correct
 from ..collection import Collection
 from ..collection.corrections import APART, TOGETHER
 from ..html.boxes import Boxes, Runs
+from ..html.offered import Cut
 from ..store.snapshots import Copy
 from ..table import NodeTable
 from ..tree import ClusterTree
@@ -69,6 +70,7 @@ class Version:
                 stored = stored._replace(tree=stored.tree._replace(means=stored.tree.means[:0]))
             self.tree = ClusterTree.from_stored(copy.of(stored))
             self._pairs = collection.pairs.pairs(TOGETHER), collection.pairs.pairs(APART)
+        self.remembered = collection.clusterings
         self._lock = threading.RLock()
         self._clusterings: dict[How, Clustering] = {}
 
@@ -212,6 +214,18 @@ class Clustering:
     def cohesion(self) -> NDArray[np.float64]:
         """Mean confidence of each cluster."""
         return np.bincount(self.labels, self.confidence) / self.sizes
+
+    @functools.cached_property
+    def numbers(self) -> Ids:
+        """What `perch cut` calls the clusters, if it has written such a clustering before."""
+        options = Cut(self.how.by, self.how.value).options
+        if options not in self.version.remembered:
+            return np.arange(len(self))
+        ids = self.version.table.ids
+        matched = self.version.remembered.matched(options, ids, self.labels)
+        assert matched.labels is not None
+        numbers: Ids = matched.labels[self.order[self.starts[:-1]]]
+        return numbers
 
     @functools.cached_property
     def runs(self) -> Runs:

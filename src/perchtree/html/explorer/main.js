@@ -135,7 +135,7 @@ class Explorer {
     step.addEventListener("input", soon(() => this.setHow({ by: by.value, value: this.steps(by.value)[Number(step.value)] }), 120));
     exact.addEventListener("change", () => {
       const value = Number(exact.value);
-      if (exact.value === "" || $("value-part").hidden) return this.showControls();
+      if (exact.value === "" || $("value-part").hidden) return undefined;
       if (!(value >= 0) || (by.value !== "threshold" && !(value >= 1 && Number.isInteger(value))))
         return say(by.value === "threshold" ? "a distance is a number, at least 0" : "that is a whole number, at least 1", true);
       return this.setHow({ by: by.value, value });
@@ -402,12 +402,13 @@ class Explorer {
       this.describe();
       if (!this.points) return;
       if (!before) await this.begin();
-      else {
+      else if (this.info.version !== this.refreshed) {
+        this.refreshed = this.info.version;
         await this.icicle.refresh();
         await Promise.all([this.list.refresh(), this.details.refresh(), this.search.refresh()]);
         if (!$("table-view").hidden) this.table.show(this.focus);
-        if (this.info.standing !== null) this.events.sum();
       }
+      if (this.info.standing !== null) this.events.sum();
       document.body.dataset.operation = this.operation;
       // A large tree is copied from time to time: the picture follows when there is a newer copy.
       if (this.operation < this.info.operation) setTimeout(() => this.update(), 700);
