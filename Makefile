@@ -65,7 +65,7 @@ $(VENV)/axe: $(READY)
 	-npm install --silent --no-fund --no-audit --prefix $@ axe-core@4.14.0
 
 explorer: $(READY) ## the explorer: 1,500 records found, a million and five million points; an hour, 5 GB of disk, PERCHTREE_DATA
-	$(BIN)/python tests/browser/explorer_harness.py records million large
+	$(BIN)/python tests/browser/explorer_harness.py changes records million large
 
 pictures: $(READY) ## screenshots of the explorer, written to docs/pictures/explorer
 	$(BIN)/python -m docs.explorer_pictures

@@ -1,10 +1,14 @@
-"""The explorer with much data: `python tests/browser/explorer_harness.py records|million|large`.
+"""The explorer with much data: `python tests/browser/explorer_harness.py COMMAND ...`.
 
-`records`: of 1,500 random records of hist50k every one is found by its text and by its key, in a
-file and live. `million`: a live page of a million points opens, and how soon its first picture is
-there. `large`: five million points in 100,000 clusters, panned and zoomed while Chromium traces
-what its main thread does. Data is made in `PERCHTREE_SCRATCH` (a folder; the default is in /tmp),
-and made only once. Needs PERCHTREE_DATA for hist50k.
+changes: how soon a new record is in the picture, the events and the counts of a live page.
+records: of 1,500 random records of hist50k every one is found by its text and by its key, in a file
+and live.
+million: how soon the first picture of a live page of a million points is there.
+large: five million points in 100,000 clusters, panned and zoomed while Chromium traces what its main
+thread does.
+
+Data is made in `PERCHTREE_SCRATCH` (a folder; the default is in /tmp), and made only once. Needs
+PERCHTREE_DATA for hist50k.
 """
 
 import gzip
@@ -106,6 +110,42 @@ const pause = ms => new Promise(go => setTimeout(go, ms));
   done(found);
 })();
 """
+
+
+def changes() -> None:
+    """How soon a change is seen, from before it is sent."""
+
+    def seen() -> bool:
+        told = browser.execute_script(
+            "return [document.getElementById('summary').innerText, document.body.dataset.operation,"
+            "document.querySelectorAll('#events li').length]"
+        )
+        return f"{n:,} records" in told[0] and told[1] == str(operation) and told[2] > i
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "points.perchdb"
+        with Collection.open(path, write=True, search="astar") as collection:
+            X = np.random.default_rng(0).random((20_000, 3)) * 100
+            collection.add(X, keys=[f"k{i}" for i in range(len(X))])
+            collection.keep_clusters(distance=3.0)
+        with Process(path, "--quiet") as service, httpx.Client(base_url=service.url) as http:
+            browser, times = start_browser(), []
+            try:
+                open_page(browser, f"{service.url}/")
+                browser.execute_script("document.getElementById('tab-events').click()")
+                for i in range(20):
+                    time.sleep(1.5)
+                    begin, n = time.perf_counter(), 20_001 + i
+                    body = [{"key": f"new{i}", "vector": [200 + 10 * i, 200, 200]}]
+                    operation = http.post("/v1/points", json=body).json()["operation"]
+                    until(seen)
+                    times.append(round(1000 * (time.perf_counter() - begin)))
+            finally:
+                browser.quit()
+            service.stop()
+    print(f"20,000 points, a change is seen after {sorted(times)} ms")
+    if max(times) > 1000:
+        sys.exit(1)
 
 
 def records() -> None:
@@ -283,4 +323,4 @@ def _per_frame(events: list) -> list[float]:
 if __name__ == "__main__":
     SCRATCH.mkdir(exist_ok=True)
     for command in sys.argv[1:]:
-        {"records": records, "million": million, "large": large}[command]()
+        {"changes": changes, "records": records, "million": million, "large": large}[command]()

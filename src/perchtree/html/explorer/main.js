@@ -12,7 +12,7 @@ import { Selection } from "./records.js";
 import { TableView } from "./table.js";
 
 const MODES = { standing: "what is kept up to date", suggested: "what stands out", threshold: "distance at most", min_size: "minimum size", k: "number of clusters" };
-const CLASS_COLOURS = 10, CALM = 300, SUGGESTED = 50_000;
+const CLASS_COLOURS = 10, CALM = 150, SUGGESTED = 50_000;
 
 class Explorer {
   constructor(source) {
@@ -184,6 +184,7 @@ class Explorer {
     $("counted").textContent = counted(n, "cluster") + value;
     $("counted").title = known ? `perch cut ${known.options}` : "";
     document.body.dataset.clusters = n;
+    document.body.dataset.operation = operation;
   }
 
   // Panes and views
@@ -405,11 +406,10 @@ class Explorer {
       else if (this.info.version !== this.refreshed) {
         this.refreshed = this.info.version;
         await this.icicle.refresh();
-        await Promise.all([this.list.refresh(), this.details.refresh(), this.search.refresh()]);
+        await Promise.all([this.followFocus(), this.list.refresh(), this.details.refresh(), this.search.refresh()]);
         if (!$("table-view").hidden) this.table.show(this.focus);
       }
       if (this.info.standing !== null) this.events.sum();
-      document.body.dataset.operation = this.operation;
       // A large tree is copied from time to time: the picture follows when there is a newer copy.
       if (this.operation < this.info.operation) setTimeout(() => this.update(), 700);
     } catch (error) {
@@ -418,6 +418,17 @@ class Explorer {
       this.updating = false;
     }
     if (this.late) { this.late = false; this.update(); }
+  }
+
+  // The box in focus may have grown, or be gone: then what is left around its first record.
+  async followFocus() {
+    if (!this.focus) return;
+    const around = await this.source.path(this.focus.first, Math.max(1, this.focus.order)).catch(() => null);
+    const found = around?.at(-1) ?? this.icicle.have.boxes.find(b => b.level === 0);
+    if (!found) return;
+    const isOther = found.size !== this.focus.size || found.level !== this.focus.level;
+    this.focus = { ...found, cluster: null };
+    if (isOther) this.showPath();
   }
 
   async correct(kind, a, b) {
