@@ -4,8 +4,8 @@ changes: how soon a new record is in the picture, the events and the counts of a
 records: of 1,500 random records of hist50k every one is found by its text and by its key, in a file
 and live.
 million: how soon the first picture of a live page of a million points is there.
-large: five million points in 100,000 clusters, panned and zoomed while Chromium traces what its main
-thread does.
+large: five million points in 100,000 clusters, panned and zoomed while Chromium traces what its
+main thread does.
 
 Data is made in `PERCHTREE_SCRATCH` (a folder; the default is in /tmp), and made only once. Needs
 PERCHTREE_DATA for hist50k.

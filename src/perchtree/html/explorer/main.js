@@ -426,9 +426,8 @@ class Explorer {
     const around = await this.source.path(this.focus.first, Math.max(1, this.focus.order)).catch(() => null);
     const found = around?.at(-1) ?? this.icicle.have.boxes.find(b => b.level === 0);
     if (!found) return;
-    const isOther = found.size !== this.focus.size || found.level !== this.focus.level;
     this.focus = { ...found, cluster: null };
-    if (isOther) this.showPath();
+    await this.showPath();  // boxes above it may have grown, too
   }
 
   async correct(kind, a, b) {
