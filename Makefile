@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 PYTEST := $(BIN)/pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: demo crash service coverage test test-all lint test-plain test-outer test-compiled compile bench tables quality text gallery manual experiments experiments-quick clean help
+.PHONY: demo crash service explorer pictures coverage test test-all lint test-plain test-outer test-compiled compile bench tables quality text gallery manual experiments experiments-quick clean help
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -38,8 +38,8 @@ lint: $(READY)
 test-plain: $(READY)
 	NUMBA_DISABLE_JIT=1 $(PYTEST) tests/unit tests/property -m "not slow and not jit and not outer" $(COVERED)
 
-test-outer: $(READY) compile
-	$(PYTEST) tests/unit tests/cli tests/crash tests/serve -m "outer and not slow" $(COVERED)
+test-outer: $(READY) $(VENV)/axe compile
+	$(PYTEST) tests/unit tests/cli tests/crash tests/serve tests/browser -m "outer and not slow" $(COVERED)
 
 # Tracing makes Python several times as slow: the quick tests run without.
 coverage: $(READY) ## which lines the tests reach; at least 95 % of them
@@ -59,6 +59,16 @@ service: $(READY) ## the service under random requests, load, kill -9, a full di
 	$(BIN)/python tests/serve/service_harness.py full
 	$(BIN)/python tests/serve/service_harness.py load
 	$(BIN)/python tests/serve/service_harness.py fuzz
+
+# axe-core looks at accessibility, in tests only.
+$(VENV)/axe: $(READY)
+	-npm install --silent --no-fund --no-audit --prefix $@ axe-core@4.14.0
+
+explorer: $(READY) ## the explorer: 1,500 records found, a million and five million points; an hour, 5 GB of disk, PERCHTREE_DATA
+	$(BIN)/python tests/browser/explorer_harness.py changes records million large
+
+pictures: $(READY) ## screenshots of the explorer, written to docs/pictures/explorer
+	$(BIN)/python -m docs.explorer_pictures
 
 crash: $(READY) ## kill -9, full disks, lost power, all of it; up to an hour
 	$(BIN)/python tests/crash/harness.py all

@@ -418,7 +418,7 @@ def test_health_readiness_numbers_and_pages(http):
         'perchtree_requests_total{method="GET",route="/v1/points/{key}",status="404"} 1.0' in text
     )
     assert "secret-key-17" not in text
-    for path in ("/", "/docs"):
+    for path in ("/about", "/docs"):
         page = http.get(path)
         assert page.status_code == 200
         assert "<script" not in page.text

@@ -3,6 +3,8 @@
 import base64
 import hashlib
 import json
+import re
+import struct
 import zlib
 from html.parser import HTMLParser
 
@@ -11,6 +13,7 @@ import pytest
 
 from gapped import GappedTree
 from perchtree import ClusterTree
+from perchtree.html import assets
 
 pytestmark = pytest.mark.outer
 
@@ -46,7 +49,15 @@ class Page(HTMLParser):
 
     @property
     def content(self):
-        return json.loads(zlib.decompress(base64.b64decode(self.texts["script"][0])))
+        """The small values; columns are below them."""
+        packed = zlib.decompress(base64.b64decode(self.texts["script"][0]))
+        (length,) = struct.unpack("<I", packed[:4])
+        values = json.loads(packed[4 : 4 + length])
+        values["columns"] = {
+            name: np.frombuffer(packed, f"<{kind}", n, 4 + length + place)
+            for name, kind, place, n in values["columns"]
+        }
+        return values
 
 
 @pytest.fixture
@@ -62,10 +73,11 @@ def write(tmp_path):
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_no_text_becomes_a_part_of_the_page(write, text):
-    page, plain = write(texts=[text] * 6, classes=[text] * 6, title=text), write()
+    page = write(texts=[text] * 6, classes=[text] * 6, keys=[text] * 6, title=text)
+    plain = write()
     assert page.texts["title"] == [text]
     assert page.content["title"] == text
-    assert set(page.content["texts"]) == {"", text}
+    assert page.content["texts"] == page.content["keys"] == [text] * 6
     assert page.content["classes"] == [text[:60] if len(text) <= 60 else text[:59] + "…"]
     assert {tag: len(texts) for tag, texts in page.texts.items()} == {
         tag: len(texts) for tag, texts in plain.texts.items()
@@ -74,11 +86,12 @@ def test_no_text_becomes_a_part_of_the_page(write, text):
 
 
 def test_characters_that_act_on_their_surroundings(write):
+    """Texts are kept as they are, for search and copies; the page makes inert what it shows."""
     text = "a\u202eb\u2066c\ud800\x00"
     page = write(texts=[text] * 6, classes=[text] * 6, title=text)
     assert page.texts["title"] == ["abc"]
     assert page.content["title"] == "abc"
-    assert set(page.content["texts"]) == {"", "abc"}
+    assert page.content["texts"] == ["a\u202eb\u2066c?\x00"] * 6
     assert page.content["classes"] == ["abc"]
 
 
@@ -99,51 +112,44 @@ def test_policy(write):
 
 
 def test_ids(write):
-    """Of each branch the smallest id, also where ids have gaps."""
+    """Also where ids have gaps."""
     for kind, ids in ((ClusterTree, [0, 1, 2]), (GappedTree, [7, 10, 13])):
-        content = write(3, kind).content
-        branches = [i for i in range(5) if i not in content["pairs"]]
-        assert sorted(content["ids"][i] for i in branches) == ids
-    whole = write(3, GappedTree, branches=1).content
-    assert (whole["sizes"], whole["ids"]) == ([3], [7])
+        assert sorted(write(3, kind).content["columns"]["ids"].tolist()) == ids
+
+
+def test_only_the_largest_boxes_are_shown(write):
+    sizes = write(64).content["columns"]["box_size"]
+    few = write(64, branches=5).content["columns"]["box_size"]
+    assert len(few) <= 5 < len(sizes)
+    assert sorted(few) == sorted(sizes)[len(sizes) - len(few) :]
 
 
 @pytest.mark.jit
-def test_long_texts_are_shortened_until_the_page_is_small(write, tmp_path):
+def test_as_many_records_as_fit(write, tmp_path):
     rng = np.random.default_rng(0)
     letters = np.array([chr(code) for code in range(0x4E00, 0x9000)])
-    texts = ["".join(rng.choice(letters, 190)) for _ in range(6000)]
-    page = write(6000, texts=texts)
-    assert (tmp_path / "tree.html").stat().st_size < 2_000_000
-    longest = max(len(text) for text in page.content["texts"])
-    assert 10 <= longest < 190
-    assert all(len(text) in (0, longest) for text in page.content["texts"])
+    texts = ["".join(rng.choice(letters, 190)) for _ in range(2000)]
+    page = write(2000, texts=texts, megabytes=0.6)
+    assert (tmp_path / "tree.html").stat().st_size <= 600_000
+    content = page.content
+    assert 200 < content["records"] < 2000
+    assert set(content["texts"]) <= set(texts)
+    assert len(content["columns"]["positions"]) == content["records"]
+    with pytest.raises(ValueError, match="above 0 megabytes"):
+        write(6, megabytes=0)
 
 
-def test_what_is_wrong_is_said(write, tmp_path):
-    for options, line in (
-        ({"texts": ["a"]}, "1 texts for a tree of 6 points"),
-        ({"classes": [0, 1]}, "2 classes for a tree of 6 points"),
-        ({"branches": 0}, "branches must be at least 1, got 0"),
-    ):
-        with pytest.raises(ValueError, match=line):
-            write(**options)
-    assert list(tmp_path.iterdir()) == []
+def test_modules_of_one_name_cannot_be_joined(monkeypatch):
+    files = {
+        "a.js": 'import { x } from "./b.js";\nconst y = x, z = 1;\n',
+        "b.js": "export const x = 1;\nfunction z() {}\n",
+    }
+    monkeypatch.setattr(assets, "read_asset", files.__getitem__)
+    with pytest.raises(ValueError, match="'z'"):
+        assets.joined_modules("a.js")
+    files["b.js"] = "export const x = 1;\n"
+    assert assets.joined_modules("a.js") == "const x = 1;\n\nconst y = x, z = 1;\n"
 
 
-def test_keywords_and_corrections(write):
-    texts = [f"{i} tea" for i in range(10)] + [f"{i} hat" for i in range(10)]
-    assert "said" not in write(20, texts=texts).content
-    said = [("together", 7, 3 * 19 + 7), ("apart", 10, 13)]
-    content = write(20, GappedTree, texts=texts, corrections=said).content
-    assert content["n_said"] == 2
-    assert [entry[2:] for entry in content["said"]] == [
-        [1, "0 tea", "9 hat"],
-        [0, "1 tea", "2 tea"],
-    ]
-    for (one, other, *_), (_, a, b) in zip(content["said"], said, strict=True):
-        assert [content["ids"][one], content["ids"][other]] == [a, b]
-    branches = set(range(39)) - set(content["pairs"])
-    named = {i: words for i, words in enumerate(content["words"]) if words}
-    assert {*named.values()} >= {"tea", "hat"}
-    assert all(content["sizes"][i] >= 4 and i > 0 and i not in branches for i in named)
+def test_the_script_imports_nothing():
+    assert not re.search(r"^\s*(import|export)\b", assets.joined_modules("main.js"), re.MULTILINE)

@@ -24,17 +24,50 @@ PICTURES = (".html", ".png", ".svg", ".pdf")
     "--branches",
     type=click.IntRange(1),
     metavar="N",
-    help="Branches shown. [default: 25000 on a page, 60 in a picture]",
+    help="Branches shown. [default: 60000 on a page, 60 in a picture]",
 )
 @click.option("--title", help="[default: the tree's name]")
+@click.option(
+    "--megabytes",
+    type=click.FloatRange(0, min_open=True),
+    default=16.0,
+    show_default=True,
+    help="Of a page: how large it may be. It has as many records as fit, and says how many.",
+)
+@click.option(
+    "-k",
+    "n_clusters",
+    type=click.IntRange(1),
+    multiple=True,
+    metavar="K",
+    help="Of a page: show so many clusters; it offers others. May be given several times.",
+)
+@click.option(
+    "--distance",
+    type=click.FloatRange(0),
+    multiple=True,
+    metavar="T",
+    help="Of a page: show clusters of what is at most so far apart.",
+)
+@click.option(
+    "--min-size",
+    type=click.IntRange(1),
+    multiple=True,
+    metavar="M",
+    help="Of a page: show clusters that persist, of at least so many points.",
+)
 @FORCE
 @QUIET
 def plot(
-    tree: str, output: str, branches: int | None, title: str | None, force: bool, quiet: bool
-) -> None:
-    """Draw TREE: the whole of it as a page for a browser, or its top as a picture.
+    tree: str, output: str, branches: int | None, title: str | None, megabytes: float,
+    n_clusters: tuple[int, ...], distance: tuple[float, ...], min_size: tuple[int, ...],
+    force: bool, quiet: bool,
+) -> None:  # fmt: skip
+    """Draw TREE: a page for a browser, on which to see its clusters, or its top as a picture.
 
-    Where there are texts, nodes have keywords. Corrections are marked.
+    Where there are texts, nodes have keywords. Corrections are marked. A page offers the clusters
+    of `perch cut` by distance, minimum size and number, with the numbers that `perch cut` gives
+    them; docs/explorer.md shows it.
     """
     from pathlib import Path
 
@@ -46,23 +79,42 @@ def plot(
         _check_matplotlib()
     collection = open_collection(tree)
     title = title or Path(tree).stem
-    texts, classes = collection.texts, _without_gaps(collection.classes)
-    if texts is None and collection.has_keys:
-        texts = [str(key) for key in collection.keys]
-    texts = _without_gaps(texts)
-    said = list(collection.pairs)
+    keys = [str(key) for key in collection.keys] if collection.has_keys else None
     shown: dict[str, Any] = {
-        "texts": texts,
-        "classes": classes,
-        "corrections": said,
+        "texts": _without_gaps(collection.texts),
+        "classes": _without_gaps(collection.classes),
+        "corrections": list(collection.pairs),
         "title": title,
     }
     if output.lower().endswith(".html"):
-        collection.tree.to_html(output, branches=branches or 25_000, **shown)
+        from ..html.offered import Cut
+
+        cuts = [
+            *(Cut("k", float(value)) for value in n_clusters),
+            *(Cut("threshold", value) for value in distance),
+            *(Cut("min_size", float(value)) for value in min_size),
+        ]
+        collection.tree.to_html(
+            output, branches=branches or 60_000, megabytes=megabytes, keys=keys, cuts=cuts,
+            numbered=_as_remembered(collection), **shown,
+        )  # fmt: skip
     else:
+        if shown["texts"] is None:
+            shown["texts"] = keys
         _draw(collection.tree, output, branches or 60, shown)
     if not quiet:
         say(f"drawn to {output}")
+
+
+def _as_remembered(collection: Any) -> Any:
+    """Numbers that `perch cut` would give clusters, by its options."""
+
+    def numbered(options: str, labels: Any) -> Any:
+        if options not in collection.clusterings:
+            return labels
+        return collection.clusterings.matched(options, collection.ids, labels).labels
+
+    return numbered
 
 
 def _without_gaps(values: list[Any] | None) -> list[Any] | None:

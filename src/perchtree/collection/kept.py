@@ -27,7 +27,7 @@ class KeptRecords(Records):
 
     def __init__(self, rows: Rows) -> None:
         super().__init__()
-        self._rows = rows
+        self._rows = self.rows = rows
         self._lock = threading.Lock()
         self._coming: dict[int, Any] = {}
         """Records by id; `_GONE` where one is being removed."""

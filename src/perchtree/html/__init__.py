@@ -1,4 +1,6 @@
-"""A tree as one page that needs nothing but a browser.
+"""The explorer: a page on which people see a tree and its clusters.
 
-`content` gathers what is shown; `page` puts it into `page.html`, with `page.css` and `page.js`.
+`boxes` arranges the tree, `offered` and `content` gather what a page in a file shows, `page` writes
+it. The folder `explorer` has the page itself, its style and its modules, which a service serves as
+they are (`assets`).
 """

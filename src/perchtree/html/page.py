@@ -1,47 +1,52 @@
-"""The page itself: the template with its content, and a policy that allows nothing else to run."""
+"""The page as one file: the explorer with its content, and a policy that lets nothing else run."""
 
 import base64
 import hashlib
 import html
 import json
 import re
+import struct
 import zlib
-from collections.abc import Sequence
-from importlib import resources
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from .._arguments import as_count
 from .._renamed import renamed
+from ..cutting import CuttableTree
 from ..exports.aligned import per_point
-from ..exports.truncated import truncated
 from ..files.replacing import replacing
 from ..inert import one_line
-from ..reading import ReadableTree
-from .content import Content, Said
+from .assets import PAGE, STYLE, joined_modules, read_asset
+from .boxes import Boxes
+from .content import Columns, Content
+from .offered import Cut, Numbered, Said, offer
 
-_MOST_BYTES = 1_950_000
-_LONGEST_TEXT = 200
-_SHORTEST_TEXT = 10
+_KINDS = {"uint8": "u1", "uint32": "u4", "float32": "f4"}
 
 
 @renamed(labels="classes", max_leaves="branches")
 def to_html(
-    self: ReadableTree,
+    self: CuttableTree,
     path: str | Path,
     texts: Sequence[object] | None = None,
     classes: ArrayLike | None = None,
     *,
+    keys: Sequence[object] | None = None,
     corrections: Sequence[Said] = (),
     title: str = "Cluster tree",
-    branches: int = 25_000,
+    branches: int = 60_000,
+    megabytes: float = 16,
+    cuts: Iterable[Cut] = (),
+    numbered: Numbered | None = None,
 ) -> None:
-    """Write a page on which a person can walk through the tree, with nothing but a browser.
+    """Write a page on which a person can see the tree and its clusters, with only a browser.
 
     The page loads nothing and sends nothing; its content security policy forbids both. Titles,
-    texts and classes are only ever shown as text.
+    keys, texts and classes are only ever shown as text. docs/explorer.md shows it.
 
     Parameters
     ----------
@@ -49,14 +54,22 @@ def to_html(
     texts : sequence of n_points, optional
         What each point is, to read and to search, in the order of their ids.
     classes : array-like of n_points, optional
-        The true classes, in the same order: boxes are coloured by them.
+        The true classes, in the same order: boxes can be coloured by them.
+    keys : sequence of n_points, optional
+        What points are called; without, by their ids.
     corrections : sequence of (kind, a, b)
-        What was said about pairs of ids, "together" or "apart", as in `Collection.pairs`: points
-        are marked, and their boxes list it. It does not change the tree.
+        What was said about pairs of ids, "together" or "apart", as in `Collection.pairs`. Clusters
+        follow it, the tree does not.
     title : str
     branches : int
-        How many nodes without children are shown. Texts are shortened until the page takes
-        less than 2 MB.
+        How many boxes are shown, the largest; all if there are fewer.
+    megabytes : float
+        How large the page may be. If not all records fit, it has some of them, evenly spread, and
+        its search says how many.
+    cuts : iterable of Cut
+        Clusterings that the page offers first, beside those that it always does.
+    numbered : callable, optional
+        Gives the clusters of a cut, by its options and labels (0, 1, 2, ...), other numbers.
 
     Examples
     --------
@@ -70,33 +83,71 @@ def to_html(
     ...     "<title>Three points</title>" in path.read_text()
     True
     """
-    top = truncated(self.table, as_count("branches", branches))
-    texts = None if texts is None else per_point("texts", texts, top.table)
-    content = Content(top, texts, classes, list(corrections))
-    longest = _LONGEST_TEXT
-    page = _filled(one_line(title), content.shortened(longest))
-    while len(page) > _MOST_BYTES and texts is not None and longest >= _SHORTEST_TEXT:
-        longest = longest * 2 // 3
-        page = _filled(one_line(title), content.shortened(longest))
+    if not megabytes > 0:
+        raise ValueError(f"expected a size above 0 megabytes, got {megabytes}")
+    table, branches = self.table, as_count("branches", branches)
+    known: dict[str, Any] = {"keys": keys, "texts": texts}
+    known = {
+        name: None if given is None else per_point(name, given, table)
+        for name, given in known.items()
+    }
+    said = list(corrections)
+    with self.reading() as arrays:
+        content = Content(arrays, Boxes(table), known | {"classes": classes}, said, branches)
+    for offered in offer(self, said, cuts, numbered or (lambda _, labels: labels)):
+        content.add_clustering(offered)
     with replacing(Path(path)) as file:
-        file.write(page)
+        file.write(_fitting(one_line(title), content, table.n_points, int(megabytes * 1e6)))
 
 
-def _filled(title: str, content: dict[str, Any]) -> bytes:
+def _fitting(title: str, content: Content, n_points: int, most: int) -> bytes:
+    """The page with as many records as it may have bytes for."""
+    n_records = n_points
+    while True:
+        page = _filled(title, *content.with_records(n_records))
+        if len(page) <= most or n_records <= 1:
+            return page
+        n_records = max(1, int(n_records * min(0.9, 0.95 * most / len(page))))
+
+
+def _filled(title: str, values: dict[str, Any], columns: Columns) -> bytes:
     """The template with its parts, filled in one pass: no part is searched for the others.
 
     The content is compressed, so that nothing in it can be taken for a part of the page.
     """
-    data = json.dumps({"title": title} | content, ensure_ascii=False, separators=(",", ":"))
-    style, script = _read("page.css"), _read("page.js")
-    parts = {
-        "title": html.escape(title),
-        "policy": _policy(style, script),
-        "style": style,
-        "script": script,
-        "data": base64.b64encode(zlib.compress(data.encode(), 9)).decode(),
-    }
-    return re.sub(r"\{\{(\w+)\}\}", lambda gap: parts[gap[1]], _read("page.html")).encode()
+    style, script = read_asset(STYLE), joined_modules("main.js")
+    packed = base64.b64encode(zlib.compress(packed_content(values | {"title": title}, columns), 6))
+    policy = html.escape(_policy(style, script))
+    return filled_page(
+        title=html.escape(title),
+        policy=f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n',
+        style=f"<style>{style}</style>",
+        data=f'<script type="text/plain" id="data">{packed.decode()}</script>\n',
+        script=f'<script type="module">{script}</script>',
+    ).encode()
+
+
+def filled_page(**parts: str) -> str:
+    """The explorer's page with its parts."""
+    return re.sub(r"\{\{(\w+)\}\}", lambda gap: parts[gap[1]], read_asset(PAGE))
+
+
+def packed_content(values: dict[str, Any], columns: Columns) -> bytes:
+    """A length, small values as JSON of so many bytes, and columns; all at multiples of four bytes.
+
+    `columns` among the values tells where they are, from the end of the JSON on: name, kind, place
+    and length.
+    """
+    listed, parts, place = [], [], 0
+    for name, column in columns.items():
+        data = np.ascontiguousarray(column, column.dtype.newbyteorder("<")).tobytes()
+        listed.append((name, _KINDS[str(column.dtype)], place, len(column)))
+        parts.append(data + bytes(-len(data) % 4))
+        place += len(parts[-1])
+    told = json.dumps(values | {"columns": listed}, ensure_ascii=False, separators=(",", ":"))
+    text = told.encode()
+    text += b" " * (-len(text) % 4)
+    return b"".join([struct.pack("<I", len(text)), text, *parts])
 
 
 def _policy(style: str, script: str) -> str:
@@ -109,7 +160,3 @@ def _policy(style: str, script: str) -> str:
 
 def _hash(source: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
-
-
-def _read(name: str) -> str:
-    return resources.files(__package__).joinpath(name).read_text("utf-8")

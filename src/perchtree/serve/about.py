@@ -58,7 +58,7 @@ def make_router(service: Service) -> APIRouter:
         text = await service.turns.quick(service.metrics.text)
         return Response(text, media_type=CONTENT_TYPE)
 
-    @router.get("/", include_in_schema=False)
+    @router.get("/about", include_in_schema=False)
     async def first() -> Response:
         return _html(first_page())
 

@@ -11,7 +11,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from .. import __version__
-from . import about, clusters, events, points, questions, search, tree
+from . import about, clusters, events, explorer, points, questions, search, tree
 from .answers import ALWAYS
 from .changes import Changes
 from .gate import Gate
@@ -40,9 +40,11 @@ def make_application(service: Service, access: Access) -> ASGIApp:
         search.make_router(service),
         questions.make_router(service, changes),
         events.make_router(service),
+        explorer.make_router(service),
     ):
         app.include_router(router, prefix="/v1")
     app.include_router(about.make_router(service))
+    app.include_router(explorer.make_page_router())
     app.add_exception_handler(RequestValidationError, _wrong_parameters)
     app.add_exception_handler(HTTPException, _plain)
     for kind in (ValueError, TypeError, OSError, MemoryError, Exception):

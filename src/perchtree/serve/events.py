@@ -12,6 +12,7 @@ from fastapi.responses import StreamingResponse
 from . import schemas
 from .problems import busy
 from .service import Service
+from .standing import as_events
 
 _PULSE = 15.0
 """Seconds after which a stream says that it is still there."""
@@ -29,13 +30,17 @@ def make_router(service: Service) -> APIRouter:
             int, Query(ge=0, le=2**62, description="The last event that is known already.")
         ] = 0,
         limit: Annotated[int, Query(ge=1, le=limits.page)] = 100,
+        changes: Annotated[
+            bool, Query(description="Of a stream: also tell of every other change.")
+        ] = False,
         accept: Annotated[str, Header()] = "application/json",
         last_event_id: Annotated[str | None, Header()] = None,
     ) -> Any:
         """What has happened to standing clusters since an event, the oldest first.
 
         With `Accept: text/event-stream` they come as server-sent events, as they happen; a browser
-        that was cut off goes on after the last one it has seen.
+        that was cut off goes on after the last one it has seen. With `changes`, an event "change"
+        without a number follows whatever has changed the collection.
         """
         if "text/event-stream" not in accept:
             return await turns.quick(_read, since, limit)
@@ -43,22 +48,16 @@ def make_router(service: Service) -> APIRouter:
             raise busy("too many event streams")
         if last_event_id is not None and last_event_id.isascii() and last_event_id.isdigit():
             since = max(since, min(int(last_event_id[:18]), 2**62))
-        return StreamingResponse(_stream(since), media_type="text/event-stream")
+        return StreamingResponse(_stream(since, changes), media_type="text/event-stream")
 
     def _read(since: int, limit: int) -> schemas.Events:
         found = service.standing.events(since, limit)
         last = service.standing.last_event or 0
-        events = [
-            schemas.Event(
-                event=event.number, kind=event.kind, before=list(event.before),
-                after=list(event.after), points=event.points, keys=list(event.keys),
-            )
-            for event in found
-        ]  # fmt: skip
-        return schemas.Events(last=last, events=events)
+        return schemas.Events(last=last, events=as_events(found, service.moments.time_of))
 
-    async def _stream(since: int) -> AsyncIterator[str]:
+    async def _stream(since: int, changes: bool) -> AsyncIterator[str]:
         service.n_streams += 1
+        operation = service.collection.operation
         try:
             yield ": perchtree\n\n"
             while True:
@@ -71,7 +70,10 @@ def make_router(service: Service) -> APIRouter:
                     yield f"id: {event.event}\nevent: {event.kind}\ndata: {data}\n\n"
                     since = event.event
                 if not found.events:
-                    yield ": \n\n"
+                    now = service.collection.operation
+                    told = f'event: change\ndata: {{"operation": {now}}}\n\n'
+                    yield told if changes and now != operation else ": \n\n"
+                    operation = now
                     with contextlib.suppress(TimeoutError):
                         await asyncio.wait_for(changed.wait(), _PULSE)
         finally:

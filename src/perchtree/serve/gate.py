@@ -26,6 +26,8 @@ log = logging.getLogger("perchtree.serve")
 JSON = "application/json"
 ARROW = "application/vnd.apache.arrow.stream"
 NPY = "application/x-npy"
+MAY_CHANGE = "perchtree.may_change"
+"""Where a request says whether its sender may change something."""
 BULK = "/v1/points"
 """The one path that takes bodies other than JSON."""
 
@@ -72,7 +74,9 @@ class Gate:
 
     async def _answer(self, scope: Scope, body: "_Body", answer: "_Answer") -> None:
         headers = Headers(scope=scope)
-        self._access.check(scope["method"], scope["path"], headers, scope["scheme"])
+        scope[MAY_CHANGE] = self._access.check(
+            scope["method"], scope["path"], headers, scope["scheme"]
+        )
         body.check(scope["path"], headers)
         # An answer that its reader does not take ends some time, a stream of events does not.
         async with asyncio.timeout(self._limits.request_seconds) as deadline:

@@ -38,6 +38,7 @@ _FIRST = f"""<h1>perchtree</h1>
 <p>This is a service that clusters records online: they can be added, removed, searched and asked
 about over HTTP, and clusters follow.</p>
 <ul>
+<li><a href="/">The explorer</a>: the tree and its clusters, to look at.</li>
 <li><a href="/docs">Every request</a> that it understands, and the same
 <a href="/openapi.json">for programs</a> (OpenAPI).</li>
 <li><a href="/v1/info">What is here now</a>: how many records, of which kind.</li>
@@ -58,7 +59,7 @@ send one. Version {__version__}.</p>
 
 
 def first_page() -> str:
-    """The page at `/`."""
+    """The page at `/about`."""
     return _PAGE.format(title="perchtree", body=_FIRST)
 
 

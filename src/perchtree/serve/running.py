@@ -105,6 +105,7 @@ def run(service: Service, access: Access, place: Place, started: Callable[[str],
         ssl_certfile=place.certificate, ssl_keyfile=place.private_key,
     )  # fmt: skip
     server = _Server(config, lambda: started(address), service)
+    service.versions.peek()  # begun now, so that whoever opens the explorer first need not wait
     server.run(sockets=[listener])
     close(service)
 
@@ -119,7 +120,7 @@ def close(service: Service) -> None:
     deadline = time.monotonic() + seconds
     while service.turns.writes and time.monotonic() < deadline:
         time.sleep(0.02)
-    closing = threading.Thread(target=service.collection.close, daemon=True)
+    closing = threading.Thread(target=_close_collection, args=(service,), daemon=True)
     if not service.turns.writes:
         closing.start()
         closing.join(seconds)
@@ -127,6 +128,11 @@ def close(service: Service) -> None:
         log.warning("the collection could not be closed in time; nothing acknowledged is lost")
         logging.shutdown()
         os._exit(1)
+
+
+def _close_collection(service: Service) -> None:
+    service.moments.save()
+    service.collection.close()
 
 
 def _raise_file_limit() -> None:

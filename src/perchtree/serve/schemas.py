@@ -271,6 +271,9 @@ class Corrections(Told):
 
 class Event(Told):
     event: int
+    time: float | None = Field(
+        default=None, description="By when it had happened, in seconds since 1970; null: unknown."
+    )
     kind: str = Field(description="birth, merge, split, end, join, move or leave")
     before: list[int]
     after: list[int]
@@ -298,3 +301,131 @@ class Info(Told):
 
 class State(Told):
     status: str
+
+
+# The explorer
+
+
+class Explorer(Told):
+    version: int | None = Field(description="The operation of the tree that pictures are made of.")
+    may_change: bool = Field(description="Whether the token of this request may change something.")
+    corrections: int
+    thresholds: list[float] = Field(description="At which there are about 2, 5, 10, ... clusters.")
+
+
+class BoxesInView(Told):
+    """Boxes, column by column: `start`, `size`, `level` and `order`, the smallest id as `first`,
+    the `cluster` it lies in with its smallest id as `of`, and where that ends (`edges`: 1 at the
+    left, 2 at the right, 4 on top)."""
+
+    operation: int
+    points: int
+    left: int
+    n_clusters: int
+    columns: dict[str, list[Any]]
+
+
+class Exemplar(Told):
+    id: int
+    key: Any
+    text: str | None
+
+
+class Name(Told):
+    keywords: list[str]
+    exemplar: Exemplar | None
+
+
+class Names(Told):
+    names: list[Name]
+
+
+class Drawn(Told):
+    """A box: where it is drawn."""
+
+    first: int
+    order: int
+    start: int
+    size: int
+    level: int
+    height: float
+
+
+class Path(Told):
+    boxes: list[Drawn]
+
+
+class ClassCount(Told):
+    name: str
+    number: int | None = None
+    size: int
+
+
+class Box(Drawn, Name):
+    classes: list[ClassCount] = Field(description="Of some of its records, evenly spread.")
+
+
+class Row(Told):
+    """A record with its cluster and its place in the tree; null if it is newer than that."""
+
+    id: int
+    key: Any
+    text: str | None = None
+    class_: Any = Field(default=None, alias="class")
+    cluster: int | None = None
+    of: int | None = Field(default=None, description="The smallest id in its cluster.")
+    position: int | None = None
+    confidence: float | None = None
+    level: int | None = None
+
+
+class RowsInOrder(Told):
+    total: int
+    rows: list[Row]
+
+
+class FoundInOrder(RowsInOrder):
+    more: bool = Field(description="Whether there are more than are counted.")
+    searched: int
+    of: int
+
+
+class ClusterRow(Name):
+    number: int | None
+    of: int
+    size: int
+    start: int = Field(description="Where its first part begins, and how many points that has.")
+    span: int
+    cohesion: float
+
+
+class ClusterRows(Told):
+    operation: int
+    total: int
+    n_clusters: int
+    rows: list[ClusterRow]
+
+
+class SaidOf(Told):
+    kind: str
+    a: Row
+    b: Row
+
+
+class ClusterOf(ClusterRow):
+    classes: list[ClassCount] = Field(description="Of some of its records, evenly spread.")
+    said: list[SaidOf]
+    changes: list[Event] | None = Field(description="Of standing clusters, the newest first.")
+
+
+class Numbered(Told):
+    number: int
+    of: int
+
+
+class Since(Told):
+    total: int
+    known: bool = Field(description="Whether it was noted which events were there by that time.")
+    noted_from: float | None = Field(description="Since when it is noted; null: not yet.")
+    counts: dict[str, int] = Field(description="By kind, of the newest 5,000.")
+    events: list[Event]

@@ -1,8 +1,10 @@
 """Records by their words or keys."""
 
+import contextlib
 import re
 from typing import Annotated
 
+import numpy as np
 from fastapi import APIRouter, Query
 
 from . import schemas
@@ -57,3 +59,42 @@ def plain_query(text: str) -> str:
     """
     words = _WORD.findall(text)
     return " ".join(f'"{word}"' for word in words) + "*" if words else ""
+
+
+MOST_FOUND = 10_000
+"""Records that a search counts."""
+
+
+def find_records(service: Service, query: str) -> tuple[list[int], bool]:
+    """The ids of records that have all words of a query in text or key, best first.
+
+    That with this very key comes first. Also whether there are more than are counted. A query
+    without any letter or digit is looked for as it is.
+    """
+    query = query.strip()
+    if not query or len(service.collection) == 0:
+        return [], False
+    ids = []
+    with contextlib.suppress(Problem):  # keys are numbers, and this is none
+        ids = [i for i in service.find([service.as_key(query)]).tolist() if i >= 0]
+    service.collection.barrier()
+    rows = service.records.rows
+    words = phrases_query(query)
+    found = rows.search(words, MOST_FOUND + 1) if words else rows.containing(query, MOST_FOUND + 1)
+    living = service.collection.tree.holds(np.array(found, np.int64)).tolist()
+    ids += [i for i, lives in zip(found, living, strict=True) if lives]
+    ids = list(dict.fromkeys(ids))
+    return ids[:MOST_FOUND], len(ids) > MOST_FOUND
+
+
+def phrases_query(text: str) -> str:
+    """What stands between spaces as phrases that must all occur, the last one as a beginning.
+
+    SQLite itself divides them into words, exactly as it did with the texts.
+
+    >>> phrases_query('o\'neill "tea" | -')
+    '"o\'neill" "tea"*'
+    """
+    pieces = [piece.replace('"', " ").strip() for piece in text.split()]
+    pieces = [piece for piece in pieces if any(character.isalnum() for character in piece)]
+    return " ".join(f'"{piece}"' for piece in pieces) + "*" if pieces else ""

@@ -18,7 +18,8 @@ from .problems import Problem
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 _TOKEN = re.compile(r"[\x21-\x7e]{16,512}")
-_OPEN = ("/", "/health", "/ready", "/docs", "/openapi.json", "/assets/service.css")
+_OPEN = ("/", "/about", "/health", "/ready", "/docs", "/openapi.json")
+_ASSETS = "/assets/"
 """What has no data, and can be read without a token."""
 _READS = ("/v1/nearest", "/v1/predict")
 """POST requests that change nothing."""
@@ -56,16 +57,17 @@ class Access:
     write_token: str | None = field(default=None, repr=False)
     read_token: str | None = field(default=None, repr=False)
 
-    def check(self, method: str, path: str, headers: Headers, scheme: str) -> None:
-        """Raise a Problem unless the request may be answered."""
+    def check(self, method: str, path: str, headers: Headers, scheme: str) -> bool:
+        """Raise a Problem unless the request may be answered; whether it may change something."""
         hosts = headers.getlist("host")
         if len(hosts) != 1 or _without_port(hosts[0]) not in self.hosts:
             raise Problem(
                 421, "this service does not go by that name: start it with --allow-host NAME"
             )
         self._check_origin(method, headers, f"{scheme}://{hosts[0].lower()}")
-        if method != "OPTIONS" and path not in _OPEN:
-            self._check_token(method in ("GET", "HEAD") or path in _READS, headers)
+        if method == "OPTIONS" or path in _OPEN or path.startswith(_ASSETS):
+            return False
+        return self._check_token(method in ("GET", "HEAD") or path in _READS, headers)
 
     def _check_origin(self, method: str, headers: Headers, own: str) -> None:
         origin = headers.get("origin")
@@ -79,9 +81,9 @@ class Access:
                 403, "pages of other sites may not use this service: start it with --allow-origin"
             )
 
-    def _check_token(self, reads: bool, headers: Headers) -> None:
+    def _check_token(self, reads: bool, headers: Headers) -> bool:
         if self.write_token is None and self.read_token is None:
-            return
+            return True
         kind, _, given = headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer":
             raise Problem(401, "a token is needed: send the header Authorization: Bearer TOKEN")
@@ -92,6 +94,7 @@ class Access:
             raise Problem(401, "that token is not known")
         if not writes and not reads:
             raise Problem(403, "that token may only read")
+        return writes
 
 
 def _same(given: str, token: str | None) -> bool:

@@ -12,6 +12,7 @@ from ..collection import Collection
 from ..collection.kept import KeptRecords
 from .limits import Limits
 from .metrics import Metrics
+from .moments import Moments
 from .problems import Problem
 from .schemas import Shown
 from .standing import StandingClusters
@@ -35,6 +36,7 @@ class Service:
         self.standing = StandingClusters(collection)
         self.versions = Versions(collection, lambda version: self._prepare(version))
         self.metrics = Metrics()
+        self.moments = Moments(collection)
         self._watch()
         if len(collection):
             collection.tree.reserve(1)  # here, where nobody waits for it
@@ -66,6 +68,7 @@ class Service:
 
     def tell_change(self) -> None:
         """Wake up whoever waits for changes; call it in the event loop."""
+        self.moments.note(self.standing.last_event)
         if self._changed is not None:
             self._changed.set()
             self._changed = None
@@ -156,7 +159,8 @@ class Service:
         return SUGGESTED if distance is None else How("standing", distance)
 
     def _prepare(self, version: Version) -> None:
-        """Make ready what reads of single records want of a version."""
+        """Make ready what reads of single records, and pictures, want of a version."""
+        version.boxes  # noqa: B018
         if self.standing.is_kept:
             version.clustering(self.usual).confidence  # noqa: B018
 

@@ -1,7 +1,7 @@
 """The standing clustering: the one place that knows how a collection keeps it."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from ..clusters.following import Following
 from ..collection import Collection
 from ..collection.standing import ClusterEvent
 from .problems import Problem
+from .schemas import Event
 
 Numbers = NDArray[np.int64]
 
@@ -121,3 +122,17 @@ class StandingClusters:
                 break
             since = part[-1].number
         return found
+
+
+def as_events(
+    events: Sequence[ClusterEvent], time_of: Callable[[int], float | None]
+) -> list[Event]:
+    """Events as answers tell them."""
+    return [
+        Event(
+            event=event.number, kind=event.kind, before=list(event.before),
+            after=list(event.after), points=event.points, keys=list(event.keys),
+            time=time_of(event.number),
+        )
+        for event in events
+    ]  # fmt: skip

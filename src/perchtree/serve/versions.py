@@ -19,6 +19,8 @@ from ..clusters.confidence import find_confidence
 from ..clusters.correcting import correct
 from ..collection import Collection
 from ..collection.corrections import APART, TOGETHER
+from ..html.boxes import Boxes, Runs
+from ..html.offered import Cut
 from ..store.copies import Copy
 from ..table import NodeTable
 from ..tree import ClusterTree
@@ -63,12 +65,18 @@ class Version:
             self.event = None if following is None else following.last_event
             self.tree = ClusterTree.from_stored(copy.of(stored))
             self._pairs = collection.pairs.pairs(TOGETHER), collection.pairs.pairs(APART)
+        self.remembered = collection.clusterings
         self._lock = threading.RLock()
         self._clusterings: dict[How, Clustering] = {}
 
     @functools.cached_property
     def table(self) -> NodeTable:
         return self.tree.table
+
+    @functools.cached_property
+    def boxes(self) -> Boxes:
+        """The tree as boxes to draw."""
+        return Boxes(self.table)
 
     @functools.cached_property
     def _spans(self) -> tuple[Ids, Ids, NDArray[np.uint64]]:
@@ -199,6 +207,23 @@ class Clustering:
     def cohesion(self) -> NDArray[np.float64]:
         """Mean confidence of each cluster."""
         return np.bincount(self.labels, self.confidence) / self.sizes
+
+    @functools.cached_property
+    def numbers(self) -> Ids:
+        """What `perch cut` calls the clusters, if it has written such a clustering before."""
+        options = Cut(self.how.by, self.how.value).options
+        if options not in self.version.remembered:
+            return np.arange(len(self))
+        ids = self.version.table.ids
+        matched = self.version.remembered.matched(options, ids, self.labels)
+        assert matched.labels is not None
+        numbers: Ids = matched.labels[self.order[self.starts[:-1]]]
+        return numbers
+
+    @functools.cached_property
+    def runs(self) -> Runs:
+        """Where the cluster changes along the order of the tree."""
+        return self.version.boxes.runs(self.labels)
 
     @functools.cached_property
     def by_size(self) -> Ids:

@@ -113,6 +113,12 @@ class Rows:
                 ) from None
         return [row[0] for row in rows]
 
+    def containing(self, text: str, most: int) -> list[int]:
+        """The ids of records whose text or key contains a text: a look at all of them."""
+        query = "SELECT id FROM records WHERE instr(text, ?1) OR instr(key, ?1) ORDER BY id LIMIT ?"
+        with plain_errors(self._name), self.lock:
+            return [row[0] for row in self._connection.execute(query, (text, most)).fetchall()]
+
     def _read(self, query: str, given: Iterable[Any]) -> list[tuple[int, Record]]:
         with plain_errors(self._name):
             with self.lock:
