@@ -86,7 +86,7 @@ def _shown_learning(source: "Source", quiet: bool) -> "Iterator[Callable[[Batch]
     if quiet or not sys.stderr.isatty():
         yield lambda _batch: None
         return
-    with bar(source, "learning") as (progress, task):
+    with bar(source.size, "learning") as (progress, task):
         yield lambda batch: progress.update(task, completed=batch.done, figures="rarity of words")
 
 

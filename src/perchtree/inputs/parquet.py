@@ -1,5 +1,6 @@
 """Parquet files, and folders of them in the order of their names, read by pyarrow."""
 
+import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..inert import inert_line, short_name
-from .batches import Batch, Columns, InputError, as_text, check_unique, join_texts, rows_that_fit
+from .batches import (
+    Batch,
+    Columns,
+    InputError,
+    as_text,
+    check_unique,
+    join_texts,
+    numbered,
+    rows_that_fit,
+)
 
 
 def load_pyarrow() -> Any:
@@ -32,7 +42,11 @@ class Parquet:
         self._files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
         if not self._files:
             raise InputError("there are no .parquet files in this folder")
-        self.size: int | None = sum(map(self._count_rows, self._files))
+        counts = list(map(self._count_rows, self._files))
+        self.size: int | None = sum(counts)
+        starts = itertools.accumulate(counts, initial=0)
+        self._counted = list(zip(self._files, starts, counts, strict=False))
+        """Each file, the number of its first row, and how many it has."""
         with self._open(self._files[0]) as opened:
             schema = opened.schema_arrow
         check_unique(schema.names)
@@ -40,7 +54,8 @@ class Parquet:
         self._features = columns.pick_features(schema.names)
         self._of_lists = len(self._features) == 1 and self._is_list(schema.field(self._features[0]))
         self.feature_names = None if self._of_lists else self._features
-        self._n_features: int | None = None
+        self.n_features: int | None = None
+        """How long lists are, once one was read or somebody has said so."""
 
     def _open(self, file: Path) -> Any:
         try:
@@ -66,25 +81,60 @@ class Parquet:
         )
 
     def batches(self, n_rows: int) -> Iterator[Batch]:
+        return self.between(0, self.size or 0, n_rows)
+
+    def between(self, start: int, stop: int, n_rows: int) -> Iterator[Batch]:
         wanted = list(dict.fromkeys([*self._features, *self._companions.values()]))
-        start = 0
-        for file in self._files:
-            first = start
+        for file, first, n_here in self._counted:
+            if first + n_here <= start or stop <= first:
+                continue
             with self._open(file) as opened:
                 missing = set(wanted) - set(opened.schema_arrow.names)
                 if missing:
                     raise InputError(
                         f"{self._shown(file)} has no column {short_name(min(missing))}"
                     )
+                place = self._place_in(file, first)
                 try:
-                    n_rows_here = rows_that_fit(n_rows, self._largest_row(opened))
-                    for table in opened.iter_batches(n_rows_here, columns=wanted):
-                        yield self._as_batch(table, start, self._place_in(file, first))
-                        start += len(table)
+                    for at, table in self._tables(
+                        opened, start - first, stop - first, n_rows, wanted
+                    ):
+                        yield self._as_batch(table, first + at, place)
                 except (self._pa.ArrowException, OSError) as error:
                     raise InputError(
                         f"{self._shown(file)} is damaged: {inert_line(error, 200)}"
                     ) from None
+
+    def _tables(
+        self, opened: Any, start: int, stop: int, n_rows: int, wanted: list[str]
+    ) -> Iterator[tuple[int, Any]]:
+        """Rows of one file, from `start` to `stop`; row groups outside of that are not read."""
+        meta = opened.metadata
+        lengths = [meta.row_group(group).num_rows for group in range(meta.num_row_groups)]
+        ends = np.cumsum(lengths)
+        groups = np.flatnonzero((ends > start) & (ends - lengths < stop)).tolist()
+        if not groups:
+            return
+        at = int(ends[groups[0]]) - lengths[groups[0]]
+        n_rows_here = rows_that_fit(n_rows, self._largest_row(opened))
+        for table in opened.iter_batches(n_rows_here, row_groups=groups, columns=wanted):
+            begin, end = max(at, start), min(at + len(table), stop)
+            if begin < end:
+                yield begin, table.slice(begin - at, end - begin)
+            at += len(table)
+            if at >= stop:
+                return
+
+    @property
+    def largest_group(self) -> int:
+        """Rows of the largest row group: what must be read to have any of its rows."""
+        largest = 1
+        for file, _, _ in self._counted:
+            with self._open(file) as opened:
+                meta = opened.metadata
+                groups = map(meta.row_group, range(meta.num_row_groups))
+                largest = max([largest, *(group.num_rows for group in groups)])
+        return largest
 
     def _largest_row(self, opened: Any) -> int:
         """Bytes of the features in one row: the largest mean of any row group.
@@ -100,6 +150,12 @@ class Parquet:
                 if column.path_in_schema.startswith(f"{self._features[0]}.") and group.num_rows:
                     largest = max(largest, column.num_values / group.num_rows)
         return int(8 * largest)
+
+    def place(self, row: int) -> str:
+        for file, first, n_here in self._counted:
+            if first <= row < first + n_here:
+                return self._place_in(file, first)(row)
+        return numbered(row)
 
     def _place_in(self, file: Path, first: int) -> Callable[[int], str]:
         prefix = "" if str(file) == self.name else f"{self._shown(file)}, "
@@ -136,10 +192,10 @@ class Parquet:
         name = self._features[0]
         column = table[name]
         lengths = self._pa.compute.list_value_length(column).fill_null(-1).to_numpy()
-        if self._n_features is None:
+        if self.n_features is None:
             known = lengths[lengths > 0]
-            self._n_features = int(known[0]) if len(known) else None
-        d = self._n_features or 1
+            self.n_features = int(known[0]) if len(known) else None
+        d = self.n_features or 1
         problems = {}
         for row in np.flatnonzero(lengths != d).tolist():
             found = "no list" if lengths[row] < 0 else f"a list of {lengths[row]}"

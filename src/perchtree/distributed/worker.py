@@ -1,0 +1,75 @@
+"""The one function that runs on workers, and what their processes keep between two calls of it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..encode.interface import Encoder
+from . import tasks
+from .holding import Held
+from .job import Job, own_versions
+from .parts import MissingPartError
+
+READ, COPIES, AXES, SEARCH = "read", "copies", "axes", "search"
+
+_held: dict[str, Held] = {}
+"""The job that this process works for, by its folder."""
+
+
+class OtherMachineError(ValueError):
+    """A machine of the cluster is not like the one that the fit was started on."""
+
+
+def carry_out(job: Job, encoder: Encoder | None, kind: str, *about: Any) -> Path | None:
+    """Do one task; the path of a part that it needs, and that is missing or damaged."""
+    check_machine(job)
+    try:
+        _KINDS[kind](job, encoder, *about)
+    except MissingPartError as error:
+        _held.clear()
+        return error.path
+    return None
+
+
+def check_machine(job: Job) -> None:
+    """Refuse to work with other versions, or where files cannot be seen."""
+    host = _host_name()
+    own = own_versions()
+    for name, wanted in job.versions.items():
+        if own[name] != wanted:
+            hint = "install the same everywhere"
+            if name == "processor":
+                hint = (
+                    "distances could differ in the last bit: set NUMBA_CPU_NAME to one that all "
+                    "have, such as x86-64-v3, everywhere before Ray starts"
+                )
+            raise OtherMachineError(
+                f"machine {host} has {name} {own[name]}, this one has {wanted}: {hint}"
+            )
+    for path in (job.folder, job.input.name):
+        if not Path(path).exists():
+            raise OtherMachineError(
+                f"machine {host} cannot see {path}: put it on a path that all machines share"
+            )
+
+
+def _host_name() -> str:
+    import platform
+
+    return platform.node()
+
+
+def _search(job: Job, _encoder: Encoder | None, block: int, span: range) -> None:
+    held = _held.get(job.folder)
+    if held is None:
+        _held.clear()
+        held = _held[job.folder] = Held(job)
+    tasks.search_blocks(job, held, block, span)
+
+
+_KINDS: dict[str, Callable[..., None]] = {
+    READ: tasks.read_blocks,
+    COPIES: lambda job, _encoder: tasks.find_copies(job),
+    AXES: lambda job, _encoder: tasks.find_shared_axes(job),
+    SEARCH: _search,
+}
