@@ -1,4 +1,4 @@
-"""Workers of a cluster without the cluster: the same tasks, one after the other, in this process."""
+"""Workers without a cluster: the same tasks, one after the other, in this process."""
 
 import random
 

@@ -240,16 +240,18 @@ class ClusterTree(CuttableTree):
                 ) from None
             return np.arange(start, self.next_id)
 
-    @contextlib.contextmanager
-    def searching_by(self, search: Search) -> Iterator[Search]:
-        """Let another search find the leaves of rows, for callers within the package.
+    @property
+    def leaf_search(self) -> Search:
+        """What finds the leaves of rows: for callers within the package."""
+        return self._search
 
-        It is given the search that the tree has had, and must find what that would.
-        """
+    @contextlib.contextmanager
+    def searching_by(self, search: Search) -> Iterator[None]:
+        """Let another search find the leaves of rows: it must find what the tree's own would."""
         with self._writing:
             before, self._search = self._search, search
         try:
-            yield before
+            yield
         finally:
             with self._writing:
                 self._search = before

@@ -16,7 +16,7 @@ from perchtree.collection.intake import Stop
 from perchtree.distributed.fitting import Asked, Fit
 from perchtree.distributed.job import Input, cut
 from perchtree.distributed.parts import MissingPartError, as_bytes, from_bytes, load_part, save_part
-from perchtree.distributed.worker import SEARCH, OtherMachineError, check_machine
+from perchtree.distributed.worker import CELLS, SEARCH, OtherMachineError, check_machine
 from perchtree.inputs.batches import Columns, InputError
 
 pytestmark = pytest.mark.outer
@@ -57,7 +57,7 @@ def test_the_same_tree(tmp_path, mode, block_rows):
     assert found.tree.n_leaves < 100  # of which most have copies
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(st.integers(1, 60), st.integers(1, 20), st.integers(0, 10**6), st.booleans())
 def test_any_blocks_in_any_order(tmp_path_factory, n_rows, block_rows, seed, cosine):
     folder = tmp_path_factory.mktemp("any")
@@ -103,6 +103,34 @@ def test_folders_of_either_kind_and_shuffled(tmp_path):
     named = fit_here(tmp_path / "parquet", tmp_path / "w3", block_rows=13, columns=columns)
     assert_same(named, alone(tmp_path / "parquet", columns))
     assert named.keys.tolist() == [f"r{i}" for i in range(100)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_cells(tmp_path, mode):
+    """Renewals at 4,096, 5,120, 6,400 and 8,000 points, copies among the rows."""
+    X = np.random.default_rng(2).normal(size=(9000, 3)).astype(np.float32)
+    X[7000:7300] = X[:300]
+    X[8900:] = X[8800:8900]
+    np.save(tmp_path / "x.npy", X)
+    for part in (X, X[4500:]):
+        np.save(tmp_path / "x.npy", part)
+        trees = [Collection(search="cells", **mode) for _ in range(2)]
+        if len(part) < len(X):
+            for tree in trees:
+                tree.add(X[:4500])
+        workers = Here()
+        fit_here(tmp_path / "x.npy", tmp_path / "work", collection=trees[0], workers=workers)
+        assert sum(kind == CELLS for kind, _ in workers.done) > 3
+        trees[1].add(part)
+        assert_same(*trees)
+        stats = [tree.tree.stats for tree in trees]
+        assert stats[0].cells_found == stats[1].cells_found
+        assert stats[0].renewals == stats[1].renewals
+    with pytest.raises(LostError):
+        fit_here(
+            tmp_path / "x.npy", tmp_path / "work2", search="cells", seconds=1e-9,
+            workers=Losing(6), **mode,
+        )  # fmt: skip
 
 
 @pytest.fixture

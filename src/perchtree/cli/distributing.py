@@ -95,7 +95,7 @@ def _shown(n_rows: int, quiet: bool) -> "Iterator[Callable[[Figures, int], None]
         with bar(1000, "starting") as (progress, task):
 
             def update(figures: "Figures", next_id: int) -> None:
-                done = told.share(figures)
+                done = told.share(figures, next_id)
                 progress.update(
                     task, description=figures.doing, completed=int(1000 * done),
                     figures=told.line(figures, next_id),
@@ -109,7 +109,7 @@ def _shown(n_rows: int, quiet: bool) -> "Iterator[Callable[[Figures, int], None]
             nonlocal last
             if time.monotonic() - last >= _EVERY:
                 last = time.monotonic()
-                say(f"{figures.doing}: {told.line(figures, next_id)}{told.left(figures)}")
+                say(f"{figures.doing}: {told.line(figures, next_id)}{told.left(figures, next_id)}")
 
         yield print_now_and_then
 
@@ -122,9 +122,13 @@ class _Told:
         self._begin: tuple[float, float] | None = None
         self._first_id: int | None = None
 
-    def share(self, figures: "Figures") -> float:
-        """How much of the comparisons is done."""
-        return figures.tasks_done / max(1, figures.n_tasks)
+    def share(self, figures: "Figures", next_id: int) -> float:
+        """How much is done: of all comparisons or, in cells, of all rows."""
+        if figures.doing != "searching":
+            return 0.0
+        if figures.n_tasks == 0:
+            return min(1.0, next_id / max(1, self._n_rows))
+        return figures.tasks_done / figures.n_tasks
 
     def line(self, figures: "Figures", next_id: int) -> str:
         workers = count(figures.n_workers, "worker")
@@ -133,14 +137,13 @@ class _Told:
         if self._first_id is None:
             self._first_id, self._start = next_id, time.monotonic()
         speed = (next_id - self._first_id) / max(time.monotonic() - self._start, 1e-9)
-        return (
-            f"{figures.searched:,} of {count(figures.n_blocks, 'block')} searched, "
-            f"{count(next_id, 'point')} inserted, {speed:,.0f}/s, {workers}"
-        )
+        blocks = f"{figures.searched:,} of {count(figures.n_blocks, 'block')} searched, "
+        inserted = f"{count(next_id, 'point')} inserted, {speed:,.0f}/s, {workers}"
+        return blocks + inserted if figures.n_tasks else inserted
 
-    def left(self, figures: "Figures") -> str:
+    def left(self, figures: "Figures", next_id: int) -> str:
         """When searching will be over, from how long it has taken."""
-        share, now = self.share(figures), time.monotonic()
+        share, now = self.share(figures, next_id), time.monotonic()
         if figures.doing != "searching":
             return ""
         if self._begin is None:

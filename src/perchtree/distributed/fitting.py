@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,10 +15,14 @@ from ..collection.intake import Intake, Stop, Taken, check_features, fitting_key
 from ..encode.making import store_encoder
 from ..inputs.batches import Batch, Problem
 from ..inputs.parquet import Parquet
+from ..search.cells import CellsSearch
 from ..settings import Settings
+from ..tree import ClusterTree
+from .celled import CellsOfWorkers
 from .cluster import Workers
 from .folder import WorkFolder, as_facts, holds_base
 from .job import Input, Job, cut, fingerprint, own_versions
+from .numbering import Numbering
 from .parts import from_bytes
 from .replaying import replay
 from .running import Figures, Run, running
@@ -72,7 +77,8 @@ class Fit:
         self._folder = WorkFolder(asked.work)
         self._source = asked.input.open()
         self.name, self.size = self._source.name, self._source.size
-        self._search: FoundSearch
+        self._found: FoundSearch | None = None
+        self._numbering: Numbering
         self._run: Run
         self._block: tuple[int, NDArray[np.int32]]
         self._installed = contextlib.ExitStack()
@@ -114,7 +120,7 @@ class Fit:
             self._start(job)
             next_row = job.first_row
             if came.next_id > job.first_number:
-                next_row = replay(job, self._run, came, self._search)
+                next_row = replay(job, self._run, came, self._numbering)
         if next_row is None:  # nothing was begun, or something else has happened since
             self._installed.close()
             job, came = self._folder.begin(mark, self._new_job(), collection._tree), collection
@@ -124,15 +130,18 @@ class Fit:
             self.n_resumed = came.next_id - collection.next_id
             collection.take_over(came)
         assert job is not None
-        self._run.search((next_row - job.first_row) // job.block_rows)
+        self._run.begin((next_row - job.first_row) // job.block_rows, search=not self._in_cells)
         self._use_search()
         return next_row
 
+    @property
+    def _in_cells(self) -> bool:
+        return self.collection.settings.search == "cells"
+
     def _start(self, job: Job) -> None:
         self._workers.begin(job, self.collection.encoder)
-        self._search = FoundSearch(job.k, job.first_number, job.stop_row)
+        self._numbering = Numbering(job.first_number, job.stop_row)
         self._run = self._installed.enter_context(running(job, self._workers, self._shown))
-        self._search.tick = lambda: self._run.advance(0)
         group = 1
         if isinstance(self._source, Parquet):  # a row group is read as a whole
             group = -(-self._source.largest_group // job.block_rows)
@@ -181,6 +190,7 @@ class Fit:
             block_rows=block_rows,
             task_blocks=task_blocks,
             versions=own_versions(),
+            token=secrets.token_hex(8),
         )
 
     def _shown(self, figures: Figures) -> None:
@@ -205,9 +215,10 @@ class Fit:
         collection, job = self.collection, self._run.job
         block, numbers = self._block
         own = batch.rows + job.first_number
-        answers = self._run.answers(block, numbers).of(np.isin(numbers, own))
-        self._search.note(own, collection.next_id + np.arange(len(own)))
-        self._search.expect(collection.next_id, answers)
+        self._numbering.note(own, collection.next_id + np.arange(len(own)))
+        answers, first_id = None, collection.next_id
+        if not self._in_cells:
+            answers = self._run.answers(block, numbers).of(np.isin(numbers, own))
         X, companions = batch.X, batch.companions
         if len(collection) == 0 and collection.encoder is None:
             collection.feature_names = self.feature_names
@@ -215,13 +226,28 @@ class Fit:
             collection.add_points(X[:1], **{name: v[:1] for name, v in companions.items()})
             X, companions = X[1:], {name: v[1:] for name, v in companions.items()}
             self._use_search()
+        if answers is not None and self._found is not None:
+            self._found.expect(first_id, answers)
         if len(X):
             collection.add_points(X, **companions)
 
     def _use_search(self) -> None:
+        """Let the tree ask for what workers find, once there is a tree."""
         tree = self.collection._tree
-        if tree is not None:
-            self._search.usual = self._installed.enter_context(tree.searching_by(self._search))
+        if tree is None:
+            return
+        if self._in_cells:
+            self._installed.enter_context(self._looking(tree))
+        else:
+            self._found = FoundSearch(tree.leaf_search, self._numbering)
+            self._installed.enter_context(tree.searching_by(self._found))
+
+    def _looking(self, tree: ClusterTree) -> contextlib.AbstractContextManager[None]:
+        search = tree.leaf_search
+        assert isinstance(search, CellsSearch)
+        return search.looking_elsewhere(
+            tree._tree, CellsOfWorkers(self._run, self._numbering, search)
+        )
 
 
 class _Intake(Intake):

@@ -1,5 +1,6 @@
 """What all tasks of one fit have in common: the input, how it is cut, where parts are."""
 
+import functools
 import hashlib
 import itertools
 import json
@@ -74,6 +75,8 @@ class Job(NamedTuple):
     task_blocks: int
     """With how many blocks a task compares its own."""
     versions: dict[str, str]
+    token: str
+    """Of no other job: what workers have read belongs to this one."""
 
     @property
     def n_blocks(self) -> int:
@@ -105,6 +108,12 @@ class Job(NamedTuple):
 
     def found_path(self, block: int, span: range) -> Path:
         return self.path("found", f"{block:08}", f"{span.start}_{span.stop}")
+
+    def cells_path(self, since: int) -> Path:
+        return self.path("cells", f"{since:010}")
+
+    def looked_path(self, since: int, start: int) -> Path:
+        return self.path("looked", f"{since:010}", f"{start:010}")
 
     @property
     def copies_path(self) -> Path:
@@ -147,6 +156,7 @@ def own_versions() -> dict[str, str]:
     }
 
 
+@functools.cache
 def _digest_of_sources() -> str:
     digest = hashlib.blake2b(digest_size=4)
     root = Path(__file__).parent.parent

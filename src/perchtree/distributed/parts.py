@@ -23,9 +23,12 @@ class MissingPartError(Exception):
 
 
 def save_part(path: Path, arrays: Mapping[str, NDArray[Any]], **meta: Any) -> None:
-    """Write a part; of two processes that write the same, either may be the last."""
+    """Write a part; of two processes that write the same, either may be the last.
+
+    Nobody waits for the disk: what a loss of power takes, its checksum tells.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    container.write(path, {_SECTION: container.Section(meta, dict(arrays))})
+    container.write(path, {_SECTION: container.Section(meta, dict(arrays))}, sync=False)
 
 
 def load_part(

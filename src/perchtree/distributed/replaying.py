@@ -9,13 +9,13 @@ from .._kernels.schema import NONE
 from ..collection import Collection
 from ..collection.intake import as_key
 from .job import Job
+from .numbering import Numbering
 from .parts import from_bytes
 from .running import Run
-from .searching import FoundSearch
 
 
-def replay(job: Job, run: Run, collection: Collection, search: FoundSearch) -> int | None:
-    """Tell the search the ids of all rows that are in; the first row that is not.
+def replay(job: Job, run: Run, collection: Collection, numbering: Numbering) -> int | None:
+    """Note the ids of all rows that are in; the first row that is not.
 
     None if the points that came since the job began are not the first rows of its input.
     """
@@ -31,7 +31,7 @@ def replay(job: Job, run: Run, collection: Collection, search: FoundSearch) -> i
         if not np.array_equal(tree.vectors(ids), part["rows"][places]):
             return None
         numbers = part["numbers"][places].astype(np.int64)
-        search.note(numbers, ids)
+        numbering.note(numbers, ids)
         next_id += len(places)
         if len(numbers):
             next_row = int(numbers[-1]) - job.first_number + 1

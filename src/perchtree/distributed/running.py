@@ -91,12 +91,16 @@ class Run:
             if not path.exists():
                 self._due.append(Task(path, kind, ()))
         self._finish()
-        arrays = self._load(Task(job.copies_path, COPIES, ()))[1]
+        arrays = self.result(Task(job.copies_path, COPIES, ()))[1]
         self._copies, self._first = arrays["copies"], arrays["first"]
 
-    def search(self, first_block: int) -> None:
-        """Let searching begin; blocks before the first one are in the tree."""
+    def begin(self, first_block: int, *, search: bool) -> None:
+        """Blocks before the first one are in the tree; compare the others with all before them,
+        or leave it to somebody else to order what is needed."""
         job, self.first_block, self._doing = self.job, first_block, "searching"
+        if not search:
+            self._left, self._n_tasks = [], 0
+            return
         for block in range(job.n_blocks):
             for span in job.spans(block):
                 if block < first_block or job.found_path(block, span).exists():
@@ -114,7 +118,7 @@ class Run:
         """What was read of a block."""
         names = ("rows", "numbers", "companions", "bad")
         task = Task(self.job.rows_path(block), READ, (range(block, block + 1),))
-        return self._load(task, names)[1]
+        return self.result(task, names)[1]
 
     def answers(self, block: int, numbers: NDArray[np.int32]) -> Answers:
         """What was found for the rows of a block, which have these numbers."""
@@ -125,7 +129,7 @@ class Run:
         merged = Nearest(found.near[own], found.ids[own])
         n_pairs = n_computed = 0
         for span in self.job.spans(block):
-            meta, arrays = self._load(self._search_task(block, span))
+            meta, arrays = self.result(self._search_task(block, span))
             merge_answers(*merged, arrays["near"], arrays["numbers"])
             n_pairs, n_computed = n_pairs + meta["n_pairs"], n_computed + meta["computed"]
         found.near[own], found.ids[own] = merged
@@ -140,7 +144,7 @@ class Run:
         known = np.append(self._copies, np.int32(-1))[places] == numbers
         return np.flatnonzero(known), self._first[places[known]]
 
-    def _load(
+    def result(
         self, task: Task, names: tuple[str, ...] | None = None
     ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Wait for a part; if it is missing or damaged, have it made again."""
@@ -194,7 +198,7 @@ class Run:
         for made, kind in ((job.copies_path, COPIES), (job.axes_path, AXES)):
             if path == made:
                 return Task(path, kind, ())
-        if path.parent != job.rows_path(0).parent:
+        if path.parent != job.rows_path(0).parent:  # of a tree, or its cells
             raise FileNotFoundError(
                 f"{path} is gone, and only this machine can make it: give the command again"
             )
@@ -207,6 +211,19 @@ class Run:
             self._doing, self._workers.n_workers, self.job.n_blocks, self._read,
             self._left.count(0), self._n_tasks - sum(self._left), self._n_tasks,
         )  # fmt: skip
+
+    def order(self, task: Task) -> None:
+        """Have a part made, unless it is there."""
+        if not task.path.exists():
+            self._due.append(task)
+
+    def forget(self, kind: str) -> None:
+        """Call off tasks of a kind: their answers are not needed any more."""
+        self._due = deque(task for task in self._due if task.kind != kind)
+        off = [handle for handle, task in self._begun.items() if task.kind == kind]
+        self._workers.cancel(off)
+        for handle in off:
+            del self._begun[handle]
 
     def stop(self) -> None:
         """Call off what nobody waits for any more."""

@@ -1,6 +1,6 @@
 """A search whose answers were found elsewhere: the tree asks it as it asks any other."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from .._kernels.schema import (
 )
 from ..search.exact import AStarSearch
 from ..search.interface import Finder, Leaves, Part, Rows, Search
+from .numbering import Numbering
 from .running import Answers
 
 
@@ -31,28 +32,18 @@ class FoundSearch(Search):
     is searched for here.
     """
 
-    def __init__(self, k: int, first_number: int, n_rows: int) -> None:
-        super().__init__(k)
-        self.usual: Search = AStarSearch(k)
-        """The search that the tree has otherwise: questions go to it."""
-        self._astar = AStarSearch(k)
-        self._first_number = first_number
-        self._ids = np.full(n_rows, NONE, np.int32)
-        """The id of each row of the input, by its number."""
+    def __init__(self, usual: Search, numbering: Numbering) -> None:
+        super().__init__(usual.k, usual.n_jobs)
+        self._usual, self._numbering = usual, numbering
+        self._astar = AStarSearch(usual.k)
         self._answers: Answers | None = None
         self._first_id = 0
-        self.tick: Callable[[], None] = lambda: None
-
-    def note(self, numbers: NDArray[np.int64], ids: NDArray[np.int64]) -> None:
-        """Rows with these numbers have, or are about to get, these ids."""
-        self._ids[numbers - self._first_number] = ids
 
     def expect(self, first_id: int, answers: Answers) -> None:
         """The next rows to be inserted have these neighbours."""
         self._first_id, self._answers = first_id, answers
 
     def parts(self, tree: Tree, rows: Rows, done: Counts) -> Iterator[Part]:
-        self.tick()
         assert self._answers is not None
         start = int(tree.state[NEXT_ID]) - self._first_id
         near, numbers, n_pairs, n_computed = self._answers
@@ -61,7 +52,7 @@ class FoundSearch(Search):
             done[PRODUCTS] += n_pairs
             done[DISTANCES] += n_computed
         done[SCANNED] += len(rows)
-        ids = self._ids_of(numbers)
+        ids = self._numbering.ids_of(numbers)
         lost = ((numbers != NONE) & ~self._stands(tree, ids)).any(axis=1)
         edges = np.unique([0, *np.flatnonzero(lost), *np.flatnonzero(lost) + 1, len(rows)])
         for first, stop in zip(edges.tolist(), edges[1:].tolist(), strict=False):
@@ -74,12 +65,6 @@ class FoundSearch(Search):
                 )  # fmt: skip
                 yield Part(rows[first:stop], Finder(look_up, memory))
 
-    def _ids_of(self, numbers: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Points that were there have their ids; NONE for rows that were left out."""
-        is_row = numbers >= self._first_number
-        places = np.where(is_row, numbers - self._first_number, 0)
-        return np.where(is_row, self._ids[places] if len(self._ids) else NONE, numbers)
-
     def _stands(self, tree: Tree, ids: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Which ids are in the tree, or about to be."""
         next_id = int(tree.state[NEXT_ID])
@@ -88,10 +73,10 @@ class FoundSearch(Search):
         return np.asarray((ids >= next_id) | (known & (leaves != NONE)))
 
     def nearest(self, tree: Tree, rows: Rows, k: int, done: Counts) -> Leaves:
-        return self.usual.nearest(tree, rows, k, done)
+        return self._usual.nearest(tree, rows, k, done)
 
     def near(self, tree: Tree, rows: Rows, k: int, done: Counts) -> Leaves:
-        return self.usual.near(tree, rows, k, done)
+        return self._usual.near(tree, rows, k, done)
 
     def kept(self, tree: Tree) -> dict[str, NDArray[Any]]:
-        return self.usual.kept(tree)
+        return self._usual.kept(tree)

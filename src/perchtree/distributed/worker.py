@@ -1,19 +1,23 @@
 """The one function that runs on workers, and what their processes keep between two calls of it."""
 
+import platform
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ..encode.interface import Encoder
 from . import tasks
 from .holding import Held
 from .job import Job, own_versions
+from .looking import HeldRows, look_into_cells
 from .parts import MissingPartError
 
-READ, COPIES, AXES, SEARCH = "read", "copies", "axes", "search"
+T = TypeVar("T")
 
-_held: dict[str, Held] = {}
-"""The job that this process works for, by its folder."""
+READ, COPIES, AXES, SEARCH, CELLS = "read", "copies", "axes", "search", "cells"
+
+_held: dict[str, Any] = {}
+"""What was read for the job that this process works for, by its token."""
 
 
 class OtherMachineError(ValueError):
@@ -33,8 +37,7 @@ def carry_out(job: Job, encoder: Encoder | None, kind: str, *about: Any) -> Path
 
 def check_machine(job: Job) -> None:
     """Refuse to work with other versions, or where files cannot be seen."""
-    host = _host_name()
-    own = own_versions()
+    host, own = platform.node(), own_versions()
     for name, wanted in job.versions.items():
         if own[name] != wanted:
             hint = "install the same everywhere"
@@ -53,23 +56,19 @@ def check_machine(job: Job) -> None:
             )
 
 
-def _host_name() -> str:
-    import platform
-
-    return platform.node()
-
-
-def _search(job: Job, _encoder: Encoder | None, block: int, span: range) -> None:
-    held = _held.get(job.folder)
-    if held is None:
+def _holding(job: Job, kind: Callable[[Job], T]) -> T:
+    """What this process holds for a job; what it held for another one is forgotten."""
+    if job.token not in _held:
         _held.clear()
-        held = _held[job.folder] = Held(job)
-    tasks.search_blocks(job, held, block, span)
+        _held[job.token] = kind(job)
+    held: T = _held[job.token]
+    return held
 
 
 _KINDS: dict[str, Callable[..., None]] = {
     READ: tasks.read_blocks,
     COPIES: lambda job, _encoder: tasks.find_copies(job),
     AXES: lambda job, _encoder: tasks.find_shared_axes(job),
-    SEARCH: _search,
+    SEARCH: lambda job, _encoder, *about: tasks.search_blocks(job, _holding(job, Held), *about),
+    CELLS: lambda job, _encoder, about: look_into_cells(job, _holding(job, HeldRows), about),
 }
