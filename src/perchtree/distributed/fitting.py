@@ -140,7 +140,7 @@ class Fit:
 
     def _start(self, job: Job) -> None:
         self._workers.begin(job, self.collection.encoder)
-        self._numbering = Numbering(job.first_number, job.stop_row)
+        self._numbering = Numbering(job.first_number, job.stop_row, job.first_row)
         self._run = self._installed.enter_context(running(job, self._workers, self._shown))
         group = 1
         if isinstance(self._source, Parquet):  # a row group is read as a whole
