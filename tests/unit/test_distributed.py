@@ -102,6 +102,11 @@ def test_folders_of_either_kind_and_shuffled(tmp_path):
     columns = Columns(keys="name")
     named = fit_here(tmp_path / "parquet", tmp_path / "w3", block_rows=13, columns=columns)
     assert_same(named, alone(tmp_path / "parquet", columns))
+    address = (tmp_path / "parquet").as_uri()  # as object stores are named
+    stored = fit_here(address, tmp_path / "w4", block_rows=13, columns=columns)
+    assert_same(named, stored)
+    with pytest.raises(InputError, match="there is no such file or folder"):
+        alone(address + "/nothing")
     assert named.keys.tolist() == [f"r{i}" for i in range(100)]
 
 

@@ -57,10 +57,11 @@ def fit_on_cluster(
     from ..distributed.cluster import connected
     from ..distributed.fitting import SNAPSHOT_SECONDS, Asked, Fit
     from ..distributed.job import Input
+    from ..inputs.stores import whole_name
 
     columns = reading.columns(collection.feature_names, only_texts=collection.encoder is not None)
     asked = Asked(
-        Input(str(Path(name).resolve()), columns, reading.form, options["shuffle"]),
+        Input(whole_name(name), columns, reading.form, options["shuffle"]),
         Path(options["work"] or path.rstrip("/") + ".work"),
         skip_rows=options["skip_rows"],
         begun=begun,

@@ -40,7 +40,9 @@ def open_for(
 
 
 def _can_be_read_twice(name: str) -> bool:
-    return name != "-" and (Path(name).is_file() or Path(name).is_dir())
+    from ..inputs.stores import is_address
+
+    return is_address(name) or (name != "-" and (Path(name).is_file() or Path(name).is_dir()))
 
 
 def _learn(collection: "Collection", reading: Reading, name: str, quiet: bool) -> None:

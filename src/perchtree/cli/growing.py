@@ -151,12 +151,12 @@ def _remove_if_empty(collection: "Collection", path: str) -> None:
 
 def _input_name(name: str, reading: Reading, options: dict[str, Any]) -> str:
     """What a folder remembers an input by; of a stream nobody knows where it begins again."""
-    from pathlib import Path
+    from ..inputs.stores import whole_name
 
     if name == "-":
         return ""
     shuffled = [] if options["shuffle"] is None else ["--shuffle", str(options["shuffle"])]
-    return shlex.join([str(Path(name).resolve()), *reading.as_options(), *shuffled])
+    return shlex.join([whole_name(name), *reading.as_options(), *shuffled])
 
 
 @click.command(cls=Command)

@@ -8,6 +8,7 @@ from ..collection import Collection
 from ..collection.intake import Stop, only_texts
 from ..encode.interface import Encoder, Learner, plain_texts
 from ..inputs.batches import Columns
+from ..inputs.stores import is_address, whole_name
 from .cluster import connected
 from .fitting import Asked, Fit, check_settings
 from .job import Input
@@ -38,6 +39,7 @@ def fit(
     ----------
     source : path
         A `.npy` or Parquet file, or a folder of them, which are taken in the order of their names.
+        Parquet files may also be in an object store (s3://BUCKET/FOLDER) that pyarrow can reach.
     ray : str
         "auto" for the cluster that this machine is part of, HOST:PORT for another one, "local" for
         one that is started here and ends with this call. If this process is connected to a cluster
@@ -93,17 +95,20 @@ def add(
 ) -> None:
     """Add the rows of files to a collection, by the workers of a Ray cluster; see `fit`."""
     check_settings(collection.settings)
-    path = Path(source).resolve()
+    name = whole_name(str(source))
     known = tuple(collection.feature_names or ())
     columns = Columns(
         tuple(features), keys, classes, texts, known, only_texts=collection.encoder is not None
     )
-    input = Input(str(path), columns, None, shuffle)
+    input = Input(name, columns, None, shuffle)
     _learn(collection, input)
     if collection.encoder is not None:
         input = input._replace(columns=columns._replace(only_texts=True))
-    work = Path(work) if work is not None else path.with_name(f"{path.name}.work")
-    asked = Asked(input, work, skip_bad=skip_bad, block_rows=block_rows)
+    if work is None:
+        if is_address(name):
+            raise ValueError("name a folder that all machines see, by work")
+        work = f"{name}.work"
+    asked = Asked(input, Path(work), skip_bad=skip_bad, block_rows=block_rows)
     with connected(ray, collection.settings.n_jobs) as workers:
         grown = Fit(collection, asked, workers)
         with progress(grown.size or 0, verbose) as bar:

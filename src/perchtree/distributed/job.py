@@ -16,6 +16,7 @@ from .. import __version__
 from ..inputs.batches import Columns, InputError, Ranged
 from ..inputs.opening import open_input
 from ..inputs.parquet import Parquet
+from ..inputs.stores import Store, is_address
 
 FEWEST_ROWS, MOST_ROWS = 1024, 2**15
 """Rows of a block. Large ones are compared with what a worker has read while it is in memory."""
@@ -47,8 +48,14 @@ class Input(NamedTuple):
             )
         return cast(Ranged, source)
 
+    def exists(self) -> bool:
+        """Whether this machine sees it."""
+        return Store(self.name).exists() if is_address(self.name) else Path(self.name).exists()
+
     def files(self) -> list[list[Any]]:
         """Name, size and time of every file: other files are another input."""
+        if is_address(self.name):
+            return [[str(path), size, time] for path, size, time in Store(self.name).files()]
         path = Path(self.name)
         found = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
         return [[str(p), p.stat().st_size, p.stat().st_mtime_ns] for p in found]

@@ -49,8 +49,10 @@ def check_machine(job: Job) -> None:
             raise OtherMachineError(
                 f"machine {host} has {name} {own[name]}, this one has {wanted}: {hint}"
             )
-    for path in (job.folder, job.input.name):
-        if not Path(path).exists():
+    for path, is_seen in (
+        (job.folder, Path(job.folder).exists()), (job.input.name, job.input.exists())
+    ):  # fmt: skip
+        if not is_seen:
             raise OtherMachineError(
                 f"machine {host} cannot see {path}: put it on a path that all machines share"
             )

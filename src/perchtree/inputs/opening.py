@@ -10,6 +10,7 @@ from .jsonl import JsonLines
 from .lines import Lines
 from .parquet import Parquet
 from .records import Format, TextSource
+from .stores import Store, is_address
 
 _SUFFIXES = {".npy": "npy", ".npz": "npz", ".parquet": "parquet", ".pq": "parquet", ".csv": "csv",
              ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}  # fmt: skip
@@ -24,6 +25,8 @@ def open_input(
     shuffle: int | None = None,
 ) -> Source:
     """Open a file, a folder of Parquet or `.npy` files, or "-", standard input.
+
+    Parquet files in object stores are named by their address, such as s3://BUCKET/FOLDER.
 
     Parameters
     ----------
@@ -54,6 +57,12 @@ def shown(name: str) -> str:
 def _open(
     name: str, columns: Columns, form: str | None, has_header: bool | None, shuffle: int | None
 ) -> Source:
+    if is_address(name):
+        if shuffle is not None or form not in (None, "parquet"):
+            raise InputError("of object stores only Parquet files are read, in their order")
+        if not Store(name).exists():
+            raise InputError("there is no such file or folder")
+        return Parquet(name, columns)
     path = Path(name)
     if name != "-" and not path.exists():
         raise InputError("there is no such file")

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from .batches import (
     numbered,
     rows_that_fit,
 )
+from .stores import Store
 
 
 def load_pyarrow() -> Any:
@@ -36,10 +37,18 @@ class Parquet:
 
     live = False
 
-    def __init__(self, path: Path, columns: Columns) -> None:
+    def __init__(self, path: Path | str, columns: Columns) -> None:
         self._pa = load_pyarrow()
         self.name = str(path)
-        self._files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+        self._store: Store | None = None
+        self._files: list[PurePath]
+        if isinstance(path, Path):
+            self._root: PurePath = path
+            self._files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+        else:
+            self._store = Store(path)
+            self._root = self._store.place
+            self._files = [file for file, _, _ in self._store.files()]
         if not self._files:
             raise InputError("there are no .parquet files in this folder")
         counts = list(map(self._count_rows, self._files))
@@ -57,19 +66,21 @@ class Parquet:
         self.n_features: int | None = None
         """How long lists are, once one was read or somebody has said so."""
 
-    def _open(self, file: Path) -> Any:
+    def _open(self, file: PurePath) -> Any:
         try:
+            if self._store is not None:
+                return self._pa.parquet.ParquetFile(self._store.open(file))
             return self._pa.parquet.ParquetFile(file, memory_map=True)
         except (self._pa.ArrowException, OSError) as error:
             raise InputError(
                 f"{self._shown(file)} cannot be read: {inert_line(error, 200)}"
             ) from None
 
-    def _shown(self, file: Path) -> str:
+    def _shown(self, file: PurePath) -> str:
         """What errors call a file; in a folder, its path from there."""
-        return "it" if str(file) == self.name else str(file.relative_to(self.name))
+        return "it" if file == self._root else str(file.relative_to(self._root))
 
-    def _count_rows(self, file: Path) -> int:
+    def _count_rows(self, file: PurePath) -> int:
         with self._open(file) as opened:
             return int(opened.metadata.num_rows)
 
@@ -157,8 +168,8 @@ class Parquet:
                 return self._place_in(file, first)(row)
         return numbered(row)
 
-    def _place_in(self, file: Path, first: int) -> Callable[[int], str]:
-        prefix = "" if str(file) == self.name else f"{self._shown(file)}, "
+    def _place_in(self, file: PurePath, first: int) -> Callable[[int], str]:
+        prefix = "" if file == self._root else f"{self._shown(file)}, "
         return lambda row: f"{prefix}row {row - first}"
 
     def _as_batch(self, table: Any, start: int, place: Callable[[int], str]) -> Batch:
