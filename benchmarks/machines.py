@@ -17,6 +17,7 @@ from perchtree.distributed.fitting import Asked, Fit
 from perchtree.distributed.job import Input
 from perchtree.distributed.measuring import measure
 from perchtree.distributed.model import cells_plan, exact_plan
+from perchtree.distributed.worker import NOTHING
 from perchtree.inputs.batches import Columns
 from perchtree.search.axes import find_axes
 from perchtree.search.images import make_space, rotate_rows
@@ -85,6 +86,14 @@ def fit_of(path: Path, workers: RayWorkers, kind: type[Fit] = Fit, **more: Any) 
     return kind(Collection(**settings), asked, workers)
 
 
+def send(workers: RayWorkers, n_tasks: int = 200) -> None:
+    """Tasks without work, beside a worker's check of its own versions."""
+    left = [workers.submit(NOTHING) for _ in range(n_tasks)]
+    while left:
+        for handle, _ in workers.wait(left, 1.0):
+            left.remove(handle)
+
+
 def overhead(folder: Path) -> list[Row]:
     X = resampled(ROWS)
     path = folder / "x.npy"
@@ -96,12 +105,14 @@ def overhead(folder: Path) -> list[Row]:
             search = fit_of(path, workers, Searching)
             tasks[n_workers] = search.search()
             search.done()
+            sent = seconds(lambda workers=workers: send(workers))
     return [
         Row(f"{ROWS:,} x 384, search alone, one thread", f"{threads[1]:.1f} s"),
         Row("two threads", f"{threads[2]:.1f} s"),
         Row("one worker", f"{tasks[1]:.1f} s"),
         Row("two workers", f"{tasks[2]:.1f} s"),
         Row("two workers / two threads", f"{tasks[2] / threads[2]:.2f} x", "<= 1.25 x"),
+        Row("a task without work, two workers", f"{1e3 * sent / 200:.1f} ms"),
         Row("one worker / two workers", f"{tasks[1] / tasks[2]:.2f} x", ">= 1.6 x"),
     ]  # fmt: skip
 

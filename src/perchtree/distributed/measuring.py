@@ -1,13 +1,15 @@
 """Constants of the model, measured on the spot, in seconds."""
 
+import tempfile
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.schema import Counts, Tree
-from .._validate import as_points
+from .._validate import as_points, as_rows
 from ..search.axes import Image, find_axes
 from ..search.images import make_space, rotate_rows
 from ..search.interface import Leaves, Part, Rows, Search
@@ -15,12 +17,15 @@ from ..search.products import Nearest, Points, scan
 from ..settings import USUAL
 from ..tree import ClusterTree
 from .model import Constants
+from .parts import load_part, save_part
 from .tasks import hash_rows
 
 _QUERIES = 1024
 _POINTS = 2**14
 _CLUSTERED = 20
 """Rows of a cluster of made-up data."""
+TASK = 0.02
+"""Seconds that a task of Ray costs beside its work: measured by `python -m benchmarks machines`."""
 
 
 def make_rows(n_rows: int, n_features: int, seed: int = 0) -> NDArray[np.float32]:
@@ -33,25 +38,22 @@ def make_rows(n_rows: int, n_features: int, seed: int = 0) -> NDArray[np.float32
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
 
 
-def measure(
-    n_features: int, sample: NDArray[np.float32] | None = None, *, cells: bool = True
-) -> Constants:
+def measure(n_features: int, sample: NDArray[np.float32] | None = None) -> Constants:
     """Measure with made-up rows, or with a sample of real ones, by one thread."""
-    rows = make_rows(_POINTS + 2 * _QUERIES, n_features) if sample is None else sample
+    rows = make_rows(_POINTS + _QUERIES, n_features) if sample is None else sample
     pair, rotate = _time_pairs(rows)
     early, late = _time_inserts(rows)
-    quarter = len(rows) // 4
     # Two doublings lie between the first quarter and the whole.
     growth = max(0.0, (late / early) ** 0.5 - 1) if early else 0.0
     return Constants(
         pair=pair,
         rotate=rotate,
-        read=_seconds(lambda: hash_rows(as_points(rows[:2048], cosine=False))) / 2048,
+        read=_time_reading(rows[:2048]),
         insert=late,
         growth=min(growth, 0.2),
-        celled=_time_cells(rows) if cells and quarter > 1024 else 0.0,
+        celled=_time_cells(rows),
         measured=len(rows),
-        task=0.02,
+        task=TASK,
     )
 
 
@@ -63,6 +65,19 @@ def _seconds(work: Callable[[], object]) -> float:
         work()
         times.append(time.perf_counter() - start)
     return min(times)
+
+
+def _time_reading(rows: NDArray[np.float32]) -> float:
+    """A row that is checked, hashed, written to a part and read again."""
+    with tempfile.TemporaryDirectory() as folder:
+        part = Path(folder) / "part"
+
+        def read() -> None:
+            points = as_points(as_rows(rows), cosine=False)
+            save_part(part, {"rows": points, "hashes": hash_rows(points)})
+            load_part(part)
+
+        return _seconds(read) / len(rows)
 
 
 def _time_pairs(rows: NDArray[np.float32]) -> tuple[float, float]:

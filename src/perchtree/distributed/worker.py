@@ -15,6 +15,8 @@ from .parts import MissingPartError
 T = TypeVar("T")
 
 READ, COPIES, AXES, SEARCH, CELLS = "read", "copies", "axes", "search", "cells"
+NOTHING = "nothing"
+"""A task without work, to measure what one costs."""
 
 _held: dict[str, Any] = {}
 """What was read for the job that this process works for, by its token."""
@@ -68,6 +70,7 @@ def _holding(job: Job, kind: Callable[[Job], T]) -> T:
 
 
 _KINDS: dict[str, Callable[..., None]] = {
+    NOTHING: lambda _job, _encoder: None,
     READ: tasks.read_blocks,
     COPIES: lambda job, _encoder: tasks.find_copies(job),
     AXES: lambda job, _encoder: tasks.find_shared_axes(job),
