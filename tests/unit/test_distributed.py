@@ -1,5 +1,6 @@
 """The same tree from tasks that read files, whatever the blocks, the order and what was lost."""
 
+import contextlib
 import shutil
 
 import numpy as np
@@ -131,11 +132,21 @@ def test_cells(tmp_path, mode):
         stats = [tree.tree.stats for tree in trees]
         assert stats[0].cells_found == stats[1].cells_found
         assert stats[0].renewals == stats[1].renewals
-    with pytest.raises(LostError):
-        fit_here(
-            tmp_path / "x.npy", tmp_path / "work2", search="cells", seconds=1e-9,
-            workers=Losing(6), **mode,
-        )  # fmt: skip
+
+
+def test_cells_go_on_where_they_were_lost(tmp_path):
+    X = np.random.default_rng(2).normal(size=(7000, 3)).astype(np.float32)
+    np.save(tmp_path / "x.npy", X)
+    more = {"search": "cells", "linkage": "box", "seconds": 1e-9}
+    done = []
+    for lost_after in (10, 1, 1, None):
+        workers = Here() if lost_after is None else Losing(lost_after)
+        with contextlib.nullcontext() if lost_after is None else pytest.raises(LostError):
+            found = fit_here(tmp_path / "x.npy", tmp_path / "work", workers=workers, **more)
+        done += workers.done
+    assert len(done) == len(set(map(str, done)))
+    assert sum(kind == CELLS for kind, _ in done) > 3
+    assert_same(found, alone(tmp_path / "x.npy", search="cells", linkage="box"))
 
 
 @pytest.fixture
