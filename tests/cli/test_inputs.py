@@ -446,4 +446,4 @@ def test_a_folder_of_arrays(perch, tmp_path, X):
     assert "use --format with npy or parquet" in perch.fails("fit", "v", "-o", "t.perch")
     (tmp_path / "v/c.npy").write_bytes(b"\x93NUMPY")
     error = perch.fails("fit", "v", "-o", "t.perch", "--format", "npy")
-    assert "c.npy, the array is cut short" in error
+    assert "c.npy, its header is damaged" in error
