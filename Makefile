@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 PYTEST := $(BIN)/pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: demo crash service explorer pictures coverage test test-all lint test-plain test-outer test-compiled compile bench tables quality text gallery manual experiments experiments-quick clean help
+.PHONY: demo crash machines machines-same service explorer pictures coverage test test-all lint test-plain test-outer test-compiled compile bench tables quality text gallery manual experiments experiments-quick clean help
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -72,6 +72,12 @@ pictures: $(READY) ## screenshots of the explorer, written to docs/pictures/expl
 
 crash: $(READY) ## kill -9, full disks, lost power, all of it; up to an hour
 	$(BIN)/python tests/crash/harness.py all
+
+machines: $(READY) ## many machines: kill -9 of workers, nodes and the driver in 50 fits; half an hour
+	$(BIN)/python tests/machines/faults.py 50
+
+machines-same: $(READY) ## many machines: the same trees as one makes of all data; PERCHTREE_DATA names the data folder
+	$(BIN)/python -m benchmarks machines_same
 
 bench: $(READY) ## speed and memory, written to benchmarks/RESULTS.md; PERCHTREE_DATA names the data folder
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'

@@ -32,7 +32,7 @@ from .files.trees import load_tree, save_tree
 from .html.page import to_html
 from .refining import Refinement
 from .removing import removable_ids
-from .search.interface import Part
+from .search.interface import Part, Search
 from .search.making import make_search
 from .search.threads import count_jobs
 from .settings import FIXED, RULES, Settings, takes_settings
@@ -236,6 +236,22 @@ class ClusterTree(CuttableTree):
                     f"insert(X[{done}:]) goes on"
                 ) from None
             return np.arange(start, self.next_id)
+
+    @property
+    def leaf_search(self) -> Search:
+        """What finds the leaves of rows: for callers within the package."""
+        return self._search
+
+    @contextlib.contextmanager
+    def searching_by(self, search: Search) -> Iterator[None]:
+        """Let another search find the leaves of rows: it must find what the tree's own would."""
+        with self._writing:
+            before, self._search = self._search, search
+        try:
+            yield
+        finally:
+            with self._writing:
+                self._search = before
 
     def reserve(self, n_more: int) -> None:
         """Make room for more points now: the first insert after loading has to move everything.

@@ -423,3 +423,27 @@ def test_a_pipe_by_its_name(perch, tmp_path):
     perch("fit", "pipe", "-o", "t.perch", "--format", "csv")
     writer.join()
     assert ClusterTree.load("t.perch").n_points == 2
+
+
+def test_a_folder_of_arrays(perch, tmp_path, X):
+    (tmp_path / "v").mkdir()
+    np.save(tmp_path / "x.npy", X)
+    np.save(tmp_path / "v/a.npy", X[:5])
+    np.save(tmp_path / "v/b.npy", X[5:].astype(np.float64))
+    for more in ([], ["--shuffle", "3"], ["--batch", "4", "--skip-rows", "3"]):
+        perch("fit", "v", "-o", "many.perch", "--force", *more)
+        perch("fit", "x.npy", "-o", "one.perch", "--force", *more)
+        assert Path("many.perch").read_bytes() == Path("one.perch").read_bytes()
+    bad = X[5:].copy()
+    bad[2, 1] = np.nan
+    np.save(tmp_path / "v/b.npy", bad)
+    assert "b.npy, row 2 contains NaN" in perch.fails("fit", "v", "-o", "t.perch")
+    np.save(tmp_path / "v/c.npy", X[:, :2])
+    assert "c.npy, rows have 2 features, those of the first file 3" in perch.fails(
+        "fit", "v", "-o", "t.perch"
+    )
+    pq.write_table(pa.table({"a": [1.0]}), tmp_path / "v/d.parquet")
+    assert "use --format with npy or parquet" in perch.fails("fit", "v", "-o", "t.perch")
+    (tmp_path / "v/c.npy").write_bytes(b"\x93NUMPY")
+    error = perch.fails("fit", "v", "-o", "t.perch", "--format", "npy")
+    assert "c.npy, its header is damaged" in error

@@ -12,6 +12,7 @@ from .correcting import correct
 from .demo import demo
 from .growing import add, fit, refine
 from .looking import changes, clusters
+from .planning import plan
 from .running import describe, inert_usage_errors, say
 from .serving import serve
 from .showing import check, export, plot
@@ -74,6 +75,7 @@ for command in (
     predict,
     score,
     info,
+    plan,
     plot,
     export,
     check,

@@ -40,7 +40,9 @@ def open_for(
 
 
 def _can_be_read_twice(name: str) -> bool:
-    return name != "-" and (Path(name).is_file() or Path(name).is_dir())
+    from ..inputs.stores import is_address
+
+    return is_address(name) or (name != "-" and (Path(name).is_file() or Path(name).is_dir()))
 
 
 def _learn(collection: "Collection", reading: Reading, name: str, quiet: bool) -> None:
@@ -86,7 +88,7 @@ def _shown_learning(source: "Source", quiet: bool) -> "Iterator[Callable[[Batch]
     if quiet or not sys.stderr.isatty():
         yield lambda _batch: None
         return
-    with bar(source, "learning") as (progress, task):
+    with bar(source.size, "learning") as (progress, task):
         yield lambda batch: progress.update(task, completed=batch.done, figures="rarity of words")
 
 

@@ -11,6 +11,7 @@ from .options import (
     FOLDER,
     FORCE,
     GROWING,
+    GROWING_NAMES,
     INPUT,
     INPUT_COLUMNS,
     N_JOBS,
@@ -55,9 +56,9 @@ MANY = 200_000
 def fit(input: str, output: str, mode: str, force: bool, quiet: bool, **options: Any) -> None:
     """Make a tree of the rows of INPUT, in their order.
 
-    INPUT is a .npy or .npz file, a Parquet file or a folder of them, CSV or TSV, JSON Lines (gzip
-    too), the authors' data files (--format authors), or - for a stream of CSV or JSON Lines on
-    standard input. Rows of a stream are inserted as they arrive.
+    INPUT is a .npy or .npz file, a Parquet file, a folder of .npy or Parquet files, CSV or TSV,
+    JSON Lines (gzip too), the authors' data files (--format authors), or - for a stream of CSV or
+    JSON Lines on standard input. Rows of a stream are inserted as they arrive.
 
     Memory holds the tree and one batch of rows. Ctrl-C saves what was inserted, says how to go on,
     and exits with 1; so does SIGTERM, but it exits with 0 if the input is a stream.
@@ -70,6 +71,10 @@ def fit(input: str, output: str, mode: str, force: bool, quiet: bool, **options:
     interruption of any kind, the same command goes on by itself. A tree's file as INPUT is turned
     into a folder as it is.
 
+    With --ray, a cluster searches and this machine inserts: the tree is the same. INPUT is then a
+    .npy or Parquet file, or a folder of them, on a path that all machines see. After an
+    interruption of any kind, the same command goes on from its last snapshot.
+
     \b
     Examples:
       perch fit vectors.npy -o vectors.perch --n-jobs -1
@@ -78,9 +83,10 @@ def fit(input: str, output: str, mode: str, force: bool, quiet: bool, **options:
       perch fit embeddings/ -o big.perch --mode bc --max-leaves 20000 --features embedding
       tail -f events.jsonl | perch fit - -o events.perchdb
       perch fit people.perch -o people.perchdb
+      perch fit vectors/ -o big.perch --ray auto
     """
     reading = Reading.taken_from(options)
-    growing = {name: options.pop(name) for name in ("shuffle", "skip_rows", "checkpoint")}
+    growing = {name: options.pop(name) for name in GROWING_NAMES}
     chosen = parameters(mode, options)
 
     from ..collection import Collection
@@ -145,12 +151,12 @@ def _remove_if_empty(collection: "Collection", path: str) -> None:
 
 def _input_name(name: str, reading: Reading, options: dict[str, Any]) -> str:
     """What a folder remembers an input by; of a stream nobody knows where it begins again."""
-    from pathlib import Path
+    from ..inputs.stores import whole_name
 
     if name == "-":
         return ""
     shuffled = [] if options["shuffle"] is None else ["--shuffle", str(options["shuffle"])]
-    return shlex.join([str(Path(name).resolve()), *reading.as_options(), *shuffled])
+    return shlex.join([whole_name(name), *reading.as_options(), *shuffled])
 
 
 @click.command(cls=Command)
@@ -208,10 +214,12 @@ def _grow(
 ) -> None:
     from ..collection.intake import Intake
     from ..collection.resuming import next_row
+    from .distributing import check_options, fit_on_cluster
     from .encoding import open_for, say_encoder, warn_of_small_sample
     from .progress import Watch, shown_progress
     from .signals import listening
 
+    check_options(collection, options, update=update)
     with listening() as stop:
         try:
             source = open_for(collection, reading, name, options["shuffle"], quiet=quiet)
@@ -231,20 +239,29 @@ def _grow(
                 where = f"at row {first_row} of {name}"
             say(f"{path} has {count(len(collection), 'point')} already: going on {where}")
         watch, before = Watch(collection), collection.next_id
-        with shown_progress(collection, source, quiet=quiet) as show:
-            intake = Intake(
-                collection, source, n_rows=reading.batch, first_row=first_row,
-                skip_bad=reading.skip_bad, update=update, name=remembered, show=show,
-            )  # fmt: skip
-            if options["checkpoint"] is not None:
-                intake.checkpoint_to(path, options["checkpoint"])
-            taken = intake.run(stop)
-        if collection.next_id > before:
-            collection.save(path)
+        searched = ""
+        if options["ray"] is not None:
+            taken, searched = fit_on_cluster(
+                collection, path, name, reading, options, remembered, begun, stop, quiet=quiet
+            )
+        else:
+            with shown_progress(collection, source, quiet=quiet) as show:
+                intake = Intake(
+                    collection, source, n_rows=reading.batch, first_row=first_row,
+                    skip_bad=reading.skip_bad, update=update, name=remembered, show=show,
+                )  # fmt: skip
+                if options["checkpoint"] is not None:
+                    intake.checkpoint_to(path, options["checkpoint"])
+                taken = intake.run(stop)
+            if collection.next_id > before:
+                collection.save(path)
         if source.live and before == 0 and not quiet:
             say_encoder(collection, reading)
             warn_of_small_sample(collection)
         _say_what_was_left_out(taken, collection, quiet)
+        if stop.asked and options["ray"] is not None:
+            say(f"stopped; {count(len(collection), 'point')} are kept. To go on: the same command")
+            sys.exit(1)
         if stop.asked:
             command = ["perch", "add", path, name, *reading.as_options()] + ["--update"] * update
             _say_how_to_go_on(collection, path, command, options, taken.n_rows)
@@ -259,7 +276,7 @@ def _grow(
         saved = f"saved as {path}" if collection.next_id > before else f"{path} is as it was"
         if collection.is_kept:
             saved += f", durable up to row {taken.n_rows}"
-        say(f"{watch}; {saved}")
+        say(f"{watch}{searched}; {saved}")
         _recommend_cells(collection)
 
 

@@ -144,12 +144,14 @@ INPUT_COLUMNS = together(
     ),
 )
 
+GROWING_NAMES = ("shuffle", "skip_rows", "checkpoint", "ray", "work")
+
 GROWING = together(
     click.option(
         "--shuffle",
         type=int,
         metavar="SEED",
-        help="Insert in a random order (.npy only); ids are then row numbers.",
+        help="Insert in a random order (.npy only, over a whole folder); ids are then row numbers.",
     ),
     click.option(
         "--skip-rows",
@@ -163,6 +165,18 @@ GROWING = together(
         type=click.FloatRange(0, min_open=True),
         metavar="SECONDS",
         help="Save again and again.",
+    ),
+    click.option(
+        "--ray",
+        metavar="ADDRESS",
+        help="Search on a Ray cluster: auto for one that runs, HOST:PORT, or local to start one "
+        "here (docs/scale.md). The tree is the same.",
+    ),
+    click.option(
+        "--work",
+        metavar="FOLDER",
+        help="With --ray: where finished parts are kept, a folder that all machines see. [default: "
+        "TREE.work]",
     ),
 )
 

@@ -55,7 +55,7 @@ def shown_progress(
         yield lambda _batch: None
     elif sys.stderr.isatty():
         doing = "inserting" if collection.encoder is None else "encoding and inserting"
-        with bar(source, doing) as (progress, task):
+        with bar(source.size, doing) as (progress, task):
 
             def update(batch: Batch | None) -> None:
                 done = {} if batch is None else {"completed": batch.done}
@@ -82,16 +82,16 @@ def _durable(collection: Collection, batch: Batch | None) -> str:
 
 
 @contextlib.contextmanager
-def bar(source: Source, doing: str) -> Iterator[tuple[Any, Any]]:
+def bar(size: int | None, doing: str) -> Iterator[tuple[Any, Any]]:
     """A bar in the terminal, and its task."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
     from rich.progress import TimeRemainingColumn as Remaining
 
     columns: list[Any] = [TextColumn("[bold]{task.description}"), BarColumn(20)]
-    if source.size is not None:
+    if size is not None:
         columns += [TaskProgressColumn(), Remaining(compact=True, elapsed_when_finished=True)]
     columns.append(TextColumn("{task.fields[figures]}"))
     with Progress(*columns, console=Console(stderr=True), refresh_per_second=4) as progress:
-        task = progress.add_task(doing, total=source.size, figures="reading")
+        task = progress.add_task(doing, total=size, figures="reading")
         yield progress, task

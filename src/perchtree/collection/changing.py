@@ -159,6 +159,21 @@ class Changing(Asking):
                     "go on with the rest"
                 )
 
+    def add_points(
+        self, points: NDArray[np.float32], *, keys: Any = None, texts: Any = None,
+        classes: Any = None,
+    ) -> NDArray[np.int64]:  # fmt: skip
+        """Add records whose vectors are checked, encoded and normalised already: for callers within
+        the package. Otherwise like `add`."""
+        with self._changing():
+            tree = self._tree
+            if tree is None:
+                tree = ClusterTree(points.shape[1], **self.settings.as_dict())
+                tree.use_locks(self._locks)
+            return self._insert(
+                tree, points, False, normalised=True, keys=keys, texts=texts, classes=classes
+            )
+
     def _vectors(self, X: ArrayLike | None, texts: Any) -> tuple[Any, Encoder | None]:
         """Vectors of new records, and the encoder to keep: it may have learned from them."""
         encoder = self.encoder
@@ -180,7 +195,13 @@ class Changing(Asking):
         return encode_texts(encoder, plain), encoder
 
     def _insert(
-        self, tree: ClusterTree, rows: NDArray[Any], verbose: bool, **given: Any
+        self,
+        tree: ClusterTree,
+        rows: NDArray[Any],
+        verbose: bool,
+        *,
+        normalised: bool = False,
+        **given: Any,
     ) -> NDArray[np.int64]:
         """Insert checked rows, if their columns can be used; no other thread changes the tree."""
         self._tidy(tree)
@@ -188,7 +209,7 @@ class Changing(Asking):
         for piece in self._log.pieces(rows):
             own = {name: values[piece] for name, values in columns.items()}
             try:
-                self._insert_piece(tree, rows[piece], own, verbose=verbose)
+                self._insert_piece(tree, rows[piece], own, verbose=verbose, normalised=normalised)
             except (KeyboardInterrupt, MemoryError) as error:
                 if piece.start == 0 and piece.stop == len(rows):
                     raise

@@ -156,6 +156,16 @@ class Collection(Durable, Clustered, Answering, Describing):
             union.answered.say(a, b, same)
         return union
 
+    def take_over(self, other: Self) -> None:
+        """Become what another collection is, which is not to be used any more.
+
+        Files and folders that this one holds stay held.
+        """
+        own = ("_locks", "_locked", "_held", "_store")
+        vars(self).update({name: v for name, v in vars(other).items() if name not in own})
+        if self._tree is not None:
+            self._tree.use_locks(self._locks)
+
     # Files
 
     @classmethod

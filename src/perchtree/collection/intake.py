@@ -136,9 +136,7 @@ class Intake:
             raise InputError(f"{source.name}: {error}{self._what_was_saved()}") from None
 
     def _take(self, batch: Batch, stop: Stop) -> None:
-        if self.collection.encoder is None and len(self.collection) == 0 and only_texts(batch):
-            self.collection.use_encoder("auto")
-        batch = fitting(self.collection, batch, update=self._update)
+        batch = self._fitting(batch)
         # Once a stop was asked for, the last line may be cut; to save is what counts then.
         if not self._skip_bad and not stop.asked:
             refuse_bad(batch)
@@ -149,17 +147,26 @@ class Intake:
                 self.collection.progress = progress_of(
                     self._name, self.collection.next_id, batch.rows, last + 1
                 )
-            columns: dict[str, Any] = dict(batch.companions)
-            if self.collection.encoder is None:
-                columns["X"] = batch.X
-                if len(self.collection) == 0:
-                    self.collection.feature_names = self.source.feature_names
-            if self._update:
-                self.collection.update(**columns, missing="add")
-            else:
-                self.collection.add(**columns)
+            self._insert(batch)
         self._n_bad += len(batch.bad)
         self._bad += batch.bad[: _MOST_LISTED - len(self._bad)]
+
+    def _fitting(self, batch: Batch) -> Batch:
+        """The batch without rows that cannot be taken in."""
+        if self.collection.encoder is None and len(self.collection) == 0 and only_texts(batch):
+            self.collection.use_encoder("auto")
+        return fitting(self.collection, batch, update=self._update)
+
+    def _insert(self, batch: Batch) -> None:
+        columns: dict[str, Any] = dict(batch.companions)
+        if self.collection.encoder is None:
+            columns["X"] = batch.X
+            if len(self.collection) == 0:
+                self.collection.feature_names = self.source.feature_names
+        if self._update:
+            self.collection.update(**columns, missing="add")
+        else:
+            self.collection.add(**columns)
 
     def _save_if_due(self, stop: Stop) -> None:
         if self._checkpoint is None:
@@ -235,6 +242,11 @@ def fitting(collection: Collection, batch: Batch, *, update: bool = False) -> Ba
     if len(batch.X) == 0:
         return batch
     check_features(collection, batch)
+    return fitting_keys(collection, batch, update=update)
+
+
+def fitting_keys(collection: Collection, batch: Batch, *, update: bool = False) -> Batch:
+    """The batch with keys of the collection's kind, and without rows whose keys it cannot take."""
     if batch.companions.get("keys") is None:
         if collection.has_keys:
             raise InputError(

@@ -77,7 +77,7 @@ class Part(NamedTuple):
 # Writing
 
 
-def write(path: Path, sections: Mapping[str, Section]) -> None:
+def write(path: Path, sections: Mapping[str, Section], *, sync: bool = True) -> None:
     """Write a file, which replaces `path` when it is complete; see `replacing`."""
     sections = dict(sorted(sections.items()))
     parts = {
@@ -85,7 +85,7 @@ def write(path: Path, sections: Mapping[str, Section]) -> None:
         for name, section in sections.items()
     }
     start = _start(sections, parts)
-    with replacing(path) as file:
+    with replacing(path, sync=sync) as file:
         # Checksums are known when the arrays are written. Their length is known before: the
         # arrays go first, and each is read from memory only once.
         file.seek(len(start))

@@ -21,29 +21,32 @@ _EXISTING = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0)
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def replacing(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
     """Open a file that takes the place of `path` once it is complete and on the disk.
+
+    Without `sync`, once it is complete: if power is lost soon after, its content may be, too.
 
     A new file gets the permissions that the umask leaves, a replaced one keeps those it had, and
     a symbolic link keeps pointing to the file that is replaced. If anything fails, the old file
     stays as it was; an OSError names `path`.
     """
     try:
-        with _part_of(Path(os.path.realpath(path))) as file:
+        with _part_of(Path(os.path.realpath(path)), sync) as file:
             yield file
     except OSError as error:  # name the file that the user knows, not its part file
         raise OSError(error.errno, f"cannot save: {error.strerror or error}", str(path)) from None
 
 
 @contextlib.contextmanager
-def _part_of(path: Path) -> Iterator[BinaryIO]:
+def _part_of(path: Path, sync: bool) -> Iterator[BinaryIO]:
     _remove_leftovers(path)  # first, because they may be what fills the disk
     part, descriptor = _create_part(path)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            if sync:
+                os.fsync(file.fileno())
             if os.name == "nt":  # Windows cannot rename an open file
                 file.close()
             os.replace(part, path)  # still locked, or it could be taken for a leftover
@@ -51,7 +54,8 @@ def _part_of(path: Path) -> Iterator[BinaryIO]:
         with contextlib.suppress(OSError):
             os.unlink(part)
         raise
-    _sync_folder(path.parent)
+    if sync:
+        _sync_folder(path.parent)
 
 
 def _create_part(path: Path) -> tuple[Path, int]:

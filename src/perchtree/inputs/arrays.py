@@ -76,7 +76,8 @@ def _read_header(file: IO[bytes]) -> _Header:
 
 
 class NpyFile:
-    """Rows of a 2-d array in a `.npy` file, in file order or in a random order."""
+    """Rows of a 2-d array in a `.npy` file, or in all such files of a folder in the order of their
+    names; in file order or in a random order."""
 
     live = False
     feature_names = None
@@ -87,27 +88,77 @@ class NpyFile:
             raise InputError(
                 "a .npy file has no named columns; use .npz, Parquet, CSV or JSON Lines for that"
             )
-        self._X, self._row_bytes = _map(path)
-        self.size: int | None = len(self._X)
+        self._files = sorted(path.rglob("*.npy")) if path.is_dir() else [path]
+        if not self._files:
+            raise InputError("there are no .npy files in this folder")
+        self._maps, self._row_bytes = self._map_all()
+        self._starts = np.cumsum([0, *map(len, self._maps)])
+        self.size: int | None = int(self._starts[-1])
         self._order = None
         if shuffle is not None:
-            self._order = np.random.default_rng(shuffle).permutation(len(self._X))
+            self._order = np.random.default_rng(shuffle).permutation(self.size)
+
+    def _map_all(self) -> tuple[list[NDArray[Any]], int]:
+        """The arrays of all files, not read yet, and the bytes of one row."""
+        maps: list[NDArray[Any]] = []
+        widest = 0
+        for file in self._files:
+            try:
+                mapped, row_bytes = _map(file)
+            except InputError as error:
+                raise InputError(f"{self._within(file)}{error}") from None
+            if maps and mapped.shape[1] != maps[0].shape[1]:
+                raise InputError(
+                    f"{self._within(file)}rows have {mapped.shape[1]} features, those of the first "
+                    f"file {maps[0].shape[1]}"
+                )
+            maps.append(mapped)
+            widest = max(widest, row_bytes)
+        return maps, widest
+
+    def _within(self, file: Path) -> str:
+        """What errors put before what they say about one of several files."""
+        return "" if str(file) == self.name else f"{file.relative_to(self.name)}, "
 
     def batches(self, n_rows: int) -> Iterator[Batch]:
-        n_rows = rows_that_fit(n_rows, self._row_bytes)
-        for start in range(0, len(self._X), n_rows):
-            stop = min(start + n_rows, len(self._X))
-            rows = np.arange(start, stop)
-            if self._order is None:
-                yield Batch(np.asarray(self._X[start:stop]), {}, rows, numbered, [], stop)
-            else:  # the rows' own numbers are their ids
-                picked = self._order[start:stop]
-                companions = {"keys": picked.tolist()}
-                yield Batch(self._X[picked], companions, rows, self._place, [], stop)
+        return self.between(0, self.size or 0, n_rows)
 
-    def _place(self, row: int) -> str:
-        assert self._order is not None
-        return numbered(int(self._order[row]))
+    def between(self, start: int, stop: int, n_rows: int) -> Iterator[Batch]:
+        n_rows = rows_that_fit(n_rows, self._row_bytes)
+        for first in range(start, stop, n_rows):
+            last = min(first + n_rows, stop)
+            rows = np.arange(first, last)
+            if self._order is None:
+                yield Batch(self._slice(first, last), {}, rows, self.place, [], last)
+            else:  # the rows' own numbers are their ids
+                picked = self._order[first:last]
+                companions = {"keys": picked.tolist()}
+                yield Batch(self._pick(picked), companions, rows, self.place, [], last)
+
+    def _slice(self, start: int, stop: int) -> NDArray[Any]:
+        pieces = [
+            mapped[max(0, start - first) : stop - first]
+            for mapped, first in zip(self._maps, self._starts.tolist(), strict=False)
+            if first < stop and start < first + len(mapped)
+        ]
+        return np.asarray(pieces[0]) if len(pieces) == 1 else np.concatenate(pieces)
+
+    def _pick(self, rows: NDArray[np.int64]) -> NDArray[Any]:
+        """Rows of any order, read file by file."""
+        if len(self._maps) == 1:
+            return self._maps[0][rows]
+        kinds = np.result_type(*{mapped.dtype for mapped in self._maps})
+        picked = np.empty((len(rows), self._maps[0].shape[1]), kinds)
+        places = np.searchsorted(self._starts, rows, side="right") - 1
+        for place in np.unique(places).tolist():
+            here = places == place
+            picked[here] = self._maps[place][rows[here] - self._starts[place]]
+        return picked
+
+    def place(self, row: int) -> str:
+        own = row if self._order is None else int(self._order[row])
+        place = int(np.searchsorted(self._starts, own, side="right")) - 1
+        return self._within(self._files[place]) + numbered(own - int(self._starts[place]))
 
 
 def _map(path: Path) -> tuple[NDArray[Any], int]:

@@ -223,6 +223,18 @@ class Source(Protocol):
         ...
 
 
+class Ranged(Source, Protocol):
+    """An input of which any range of rows can be read, by anyone who opens it."""
+
+    def between(self, start: int, stop: int, n_rows: int) -> Iterator[Batch]:
+        """Rows from `start` up to, but without, `stop`, in batches of at most `n_rows` rows."""
+        ...
+
+    def place(self, row: int) -> str:
+        """Where a person would look for a row, given its number."""
+        ...
+
+
 def skip_rows(batches: Iterable[Batch], first: int) -> Iterator[Batch]:
     """Leave out the first rows of an input."""
     for batch in batches:

@@ -10,6 +10,7 @@ from .jsonl import JsonLines
 from .lines import Lines
 from .parquet import Parquet
 from .records import Format, TextSource
+from .stores import Store, is_address
 
 _SUFFIXES = {".npy": "npy", ".npz": "npz", ".parquet": "parquet", ".pq": "parquet", ".csv": "csv",
              ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}  # fmt: skip
@@ -23,7 +24,9 @@ def open_input(
     has_header: bool | None = None,
     shuffle: int | None = None,
 ) -> Source:
-    """Open a file, a folder of Parquet files, or "-", standard input.
+    """Open a file, a folder of Parquet or `.npy` files, or "-", standard input.
+
+    Parquet files in object stores are named by their address, such as s3://BUCKET/FOLDER.
 
     Parameters
     ----------
@@ -36,7 +39,8 @@ def open_input(
         Whether the first line of CSV or TSV names the columns. By default it must: a first
         line that looks like data is an error.
     shuffle : int, optional
-        Seed of a random order, for `.npy` files only. Row numbers then become the ids.
+        Seed of a random order, for `.npy` files only, over all of a folder. Row numbers then become
+        the ids.
     """
     columns = columns or Columns()
     try:
@@ -53,12 +57,19 @@ def shown(name: str) -> str:
 def _open(
     name: str, columns: Columns, form: str | None, has_header: bool | None, shuffle: int | None
 ) -> Source:
+    if is_address(name):
+        if shuffle is not None or form not in (None, "parquet"):
+            raise InputError("of object stores only Parquet files are read, in their order")
+        if not Store(name).exists():
+            raise InputError("there is no such file or folder")
+        return Parquet(name, columns)
     path = Path(name)
     if name != "-" and not path.exists():
         raise InputError("there is no such file")
-    form = form or ("parquet" if path.is_dir() else _form_of(path) if name != "-" else None)
+    if form is None and name != "-":
+        form = _form_of_folder(path) if path.is_dir() else _form_of(path)
     if shuffle is not None and form != "npy":
-        raise InputError("only a .npy file can be read in random order: convert it, or shuffle it")
+        raise InputError("only .npy files can be read in random order: convert it, or shuffle it")
     if name == "-" and form in ("npy", "npz", "parquet"):
         raise InputError("a stream is CSV, TSV, JSON Lines or of the authors' format")
     if form == "npy":
@@ -74,6 +85,14 @@ def _open(
     if form is None:
         form = "jsonl" if first.lstrip()[:1] in ("{", "[") else "csv"
     return TextSource(shown(name), lines, _text_format(form, lines, columns, has_header))
+
+
+def _form_of_folder(path: Path) -> str:
+    """What the files of a folder are: Parquet, unless there are only arrays."""
+    has_arrays, has_tables = (any(path.rglob(f"*.{form}")) for form in ("npy", "parquet"))
+    if has_arrays and has_tables:
+        raise InputError("it has .npy and .parquet files: use --format with npy or parquet")
+    return "npy" if has_arrays else "parquet"
 
 
 def _form_of(path: Path) -> str:

@@ -1,14 +1,25 @@
 """Parquet files, and folders of them in the order of their names, read by pyarrow."""
 
+import itertools
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..inert import inert_line, short_name
-from .batches import Batch, Columns, InputError, as_text, check_unique, join_texts, rows_that_fit
+from .batches import (
+    Batch,
+    Columns,
+    InputError,
+    as_text,
+    check_unique,
+    join_texts,
+    numbered,
+    rows_that_fit,
+)
+from .stores import Store
 
 
 def load_pyarrow() -> Any:
@@ -26,13 +37,25 @@ class Parquet:
 
     live = False
 
-    def __init__(self, path: Path, columns: Columns) -> None:
+    def __init__(self, path: Path | str, columns: Columns) -> None:
         self._pa = load_pyarrow()
         self.name = str(path)
-        self._files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+        self._store: Store | None = None
+        self._files: list[PurePath]
+        if isinstance(path, Path):
+            self._root: PurePath = path
+            self._files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+        else:
+            self._store = Store(path)
+            self._root = self._store.place
+            self._files = [file for file, _, _ in self._store.files()]
         if not self._files:
             raise InputError("there are no .parquet files in this folder")
-        self.size: int | None = sum(map(self._count_rows, self._files))
+        counts = list(map(self._count_rows, self._files))
+        self.size: int | None = sum(counts)
+        starts = itertools.accumulate(counts, initial=0)
+        self._counted = list(zip(self._files, starts, counts, strict=False))
+        """Each file, the number of its first row, and how many it has."""
         with self._open(self._files[0]) as opened:
             schema = opened.schema_arrow
         check_unique(schema.names)
@@ -40,21 +63,24 @@ class Parquet:
         self._features = columns.pick_features(schema.names)
         self._of_lists = len(self._features) == 1 and self._is_list(schema.field(self._features[0]))
         self.feature_names = None if self._of_lists else self._features
-        self._n_features: int | None = None
+        self.n_features: int | None = None
+        """How long lists are, once one was read or somebody has said so."""
 
-    def _open(self, file: Path) -> Any:
+    def _open(self, file: PurePath) -> Any:
         try:
+            if self._store is not None:
+                return self._pa.parquet.ParquetFile(self._store.open(file))
             return self._pa.parquet.ParquetFile(file, memory_map=True)
         except (self._pa.ArrowException, OSError) as error:
             raise InputError(
                 f"{self._shown(file)} cannot be read: {inert_line(error, 200)}"
             ) from None
 
-    def _shown(self, file: Path) -> str:
+    def _shown(self, file: PurePath) -> str:
         """What errors call a file; in a folder, its path from there."""
-        return "it" if str(file) == self.name else str(file.relative_to(self.name))
+        return "it" if file == self._root else str(file.relative_to(self._root))
 
-    def _count_rows(self, file: Path) -> int:
+    def _count_rows(self, file: PurePath) -> int:
         with self._open(file) as opened:
             return int(opened.metadata.num_rows)
 
@@ -66,25 +92,60 @@ class Parquet:
         )
 
     def batches(self, n_rows: int) -> Iterator[Batch]:
+        return self.between(0, self.size or 0, n_rows)
+
+    def between(self, start: int, stop: int, n_rows: int) -> Iterator[Batch]:
         wanted = list(dict.fromkeys([*self._features, *self._companions.values()]))
-        start = 0
-        for file in self._files:
-            first = start
+        for file, first, n_here in self._counted:
+            if first + n_here <= start or stop <= first:
+                continue
             with self._open(file) as opened:
                 missing = set(wanted) - set(opened.schema_arrow.names)
                 if missing:
                     raise InputError(
                         f"{self._shown(file)} has no column {short_name(min(missing))}"
                     )
+                place = self._place_in(file, first)
                 try:
-                    n_rows_here = rows_that_fit(n_rows, self._largest_row(opened))
-                    for table in opened.iter_batches(n_rows_here, columns=wanted):
-                        yield self._as_batch(table, start, self._place_in(file, first))
-                        start += len(table)
+                    for at, table in self._tables(
+                        opened, start - first, stop - first, n_rows, wanted
+                    ):
+                        yield self._as_batch(table, first + at, place)
                 except (self._pa.ArrowException, OSError) as error:
                     raise InputError(
                         f"{self._shown(file)} is damaged: {inert_line(error, 200)}"
                     ) from None
+
+    def _tables(
+        self, opened: Any, start: int, stop: int, n_rows: int, wanted: list[str]
+    ) -> Iterator[tuple[int, Any]]:
+        """Rows of one file, from `start` to `stop`; row groups outside of that are not read."""
+        meta = opened.metadata
+        lengths = [meta.row_group(group).num_rows for group in range(meta.num_row_groups)]
+        ends = np.cumsum(lengths)
+        groups = np.flatnonzero((ends > start) & (ends - lengths < stop)).tolist()
+        if not groups:
+            return
+        at = int(ends[groups[0]]) - lengths[groups[0]]
+        n_rows_here = rows_that_fit(n_rows, self._largest_row(opened))
+        for table in opened.iter_batches(n_rows_here, row_groups=groups, columns=wanted):
+            begin, end = max(at, start), min(at + len(table), stop)
+            if begin < end:
+                yield begin, table.slice(begin - at, end - begin)
+            at += len(table)
+            if at >= stop:
+                return
+
+    @property
+    def largest_group(self) -> int:
+        """Rows of the largest row group: what must be read to have any of its rows."""
+        largest = 1
+        for file, _, _ in self._counted:
+            with self._open(file) as opened:
+                meta = opened.metadata
+                groups = map(meta.row_group, range(meta.num_row_groups))
+                largest = max([largest, *(group.num_rows for group in groups)])
+        return largest
 
     def _largest_row(self, opened: Any) -> int:
         """Bytes of the features in one row: the largest mean of any row group.
@@ -101,8 +162,14 @@ class Parquet:
                     largest = max(largest, column.num_values / group.num_rows)
         return int(8 * largest)
 
-    def _place_in(self, file: Path, first: int) -> Callable[[int], str]:
-        prefix = "" if str(file) == self.name else f"{self._shown(file)}, "
+    def place(self, row: int) -> str:
+        for file, first, n_here in self._counted:
+            if first <= row < first + n_here:
+                return self._place_in(file, first)(row)
+        return numbered(row)
+
+    def _place_in(self, file: PurePath, first: int) -> Callable[[int], str]:
+        prefix = "" if file == self._root else f"{self._shown(file)}, "
         return lambda row: f"{prefix}row {row - first}"
 
     def _as_batch(self, table: Any, start: int, place: Callable[[int], str]) -> Batch:
@@ -136,10 +203,10 @@ class Parquet:
         name = self._features[0]
         column = table[name]
         lengths = self._pa.compute.list_value_length(column).fill_null(-1).to_numpy()
-        if self._n_features is None:
+        if self.n_features is None:
             known = lengths[lengths > 0]
-            self._n_features = int(known[0]) if len(known) else None
-        d = self._n_features or 1
+            self.n_features = int(known[0]) if len(known) else None
+        d = self.n_features or 1
         problems = {}
         for row in np.flatnonzero(lengths != d).tolist():
             found = "no list" if lengths[row] < 0 else f"a list of {lengths[row]}"

@@ -5,9 +5,10 @@ in between; only their lists of points change. So an answer is a function of wha
 tree, whatever the batches, threads and restarts.
 """
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,6 +80,19 @@ class State(NamedTuple):
     """The id before which all are made anew in any case."""
 
 
+class Elsewhere(Protocol):
+    """Whoever looks into cells in place of this process."""
+
+    def renewed(self, tree: Tree, state: State) -> None:
+        """Cells were made anew."""
+
+    def look(
+        self, tree: Tree, state: State, rows: Rows, done: Counts
+    ) -> tuple[Nearest, NDArray[np.int32]]:
+        """Find what `CellsSearch._look` would, for rows that are inserted next."""
+        ...
+
+
 class CellsSearch(Search):
     """Looks for the neighbours of new points in the nearest cells; questions go to all points."""
 
@@ -93,6 +107,18 @@ class CellsSearch(Search):
         """The row of each of these points."""
         self._own: tuple[int, NDArray[np.int32]] = 0, np.empty(0, np.int32)
         """The first id of the rows searched last, and the cells that they will be in."""
+        self._elsewhere: Elsewhere | None = None
+
+    @contextlib.contextmanager
+    def looking_elsewhere(self, tree: Tree, elsewhere: Elsewhere) -> Iterator[None]:
+        """Let somebody else look into the cells for rows to be inserted."""
+        self._elsewhere = elsewhere
+        if self._state is not None:
+            elsewhere.renewed(tree, self._state)
+        try:
+            yield
+        finally:
+            self._elsewhere = None
 
     # Inserting
 
@@ -143,6 +169,8 @@ class CellsSearch(Search):
             renewal=next_id + n_points // AGAIN,
         )
         done[RENEWALS] += 1
+        if self._elsewhere is not None:
+            self._elsewhere.renewed(tree, self._state)
 
     def _find_ahead(
         self, tree: Tree, state: State, rows: Rows, done: Counts
@@ -151,7 +179,10 @@ class CellsSearch(Search):
 
         Only of the rows before the first one whose cell is full: cells are then made anew.
         """
-        found, opened = self._look(tree, state, rows, self.k, done)
+        if self._elsewhere is None:
+            found, opened = self._look(tree, state, rows, self.k, done)
+        else:
+            found, opened = self._elsewhere.look(tree, state, rows, done)
         next_id = int(tree.state[NEXT_ID])
         copied = self._copies.find_before(tree, rows)
         batch = Batch(

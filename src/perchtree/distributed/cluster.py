@@ -1,0 +1,174 @@
+"""A Ray cluster as a place where tasks are carried out; the only module that knows Ray."""
+
+import contextlib
+import logging
+import os
+import socket
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from ..encode.interface import Encoder
+from ..search.threads import count_jobs
+from .job import Job
+from .worker import OtherMachineError, carry_out, check_machine
+
+Handle = Any
+
+_COUNT_SECONDS = 2.0
+"""After which workers are counted again: machines may come and go."""
+
+
+class Workers(Protocol):
+    """Where tasks are carried out."""
+
+    @property
+    def n_workers(self) -> int:
+        """How many tasks run at a time."""
+
+    def begin(self, job: Job, encoder: Encoder | None) -> None:
+        """Check all machines, and let them know what tasks need."""
+
+    def submit(self, kind: str, *about: Any) -> Handle: ...
+
+    def wait(self, handles: Sequence[Handle], seconds: float) -> list[tuple[Handle, Path | None]]:
+        """The tasks that are done, at least one unless time is over, and what each returned."""
+
+    def cancel(self, handles: Sequence[Handle]) -> None: ...
+
+
+def load_ray() -> Any:
+    """Import Ray without its messages, or raise an error that says how to install it."""
+    # What it would print belongs into its logs; it must not call home, or look for updates.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    try:
+        import ray
+    except ImportError:
+        raise ImportError(
+            "many machines need Ray: pip install 'perchtree[ray]' (there are no wheels of it for "
+            "some systems)"
+        ) from None
+    return ray
+
+
+@contextlib.contextmanager
+def connected(address: str, n_jobs: int | None = None) -> Iterator["RayWorkers"]:
+    """A cluster that runs, by its address or "auto"; or "local", one that is started here.
+
+    If this process is connected already, that cluster is used, and left as it is.
+    """
+    ray = load_ray()
+    if ray.is_initialized():
+        yield RayWorkers(ray)
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        quiet = {"logging_level": logging.FATAL, "log_to_driver": False}
+        try:
+            if address == "local":
+                n_cpus = count_jobs(-1 if n_jobs is None else n_jobs)
+                ray.init(
+                    address="local", num_cpus=n_cpus, include_dashboard=False,
+                    object_store_memory=2**27, **quiet,
+                )  # fmt: skip
+            else:
+                ray.init(address=_reachable(address), **quiet)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise ConnectionError(_why_not(address, error)) from None
+    try:
+        yield RayWorkers(ray)
+    finally:
+        ray.shutdown()
+
+
+def _reachable(address: str) -> str:
+    """The address, if somebody listens there: Ray itself would try for a long time."""
+    host, colon, port = address.rpartition(":")
+    if address == "auto":
+        return address
+    if not colon or not port.isdecimal():
+        raise ValueError("an address is HOST:PORT, auto or local")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+    except OSError as error:
+        raise ConnectionError(str(error)) from None
+    return address
+
+
+def _why_not(address: str, error: Exception) -> str:
+    text = str(error)
+    if "ersion mismatch" in text:
+        first = " ".join(text.split())[:200]
+        return f"the cluster at {address} has another version of Ray or Python: {first}"
+    if isinstance(error, ValueError):
+        return f"--ray {address}: {text}"
+    if address == "local":
+        return f"Ray cannot be started here: {' '.join(text.split())[:200]}"
+    return (
+        f"there is no Ray cluster at {address}: start one by `ray start --head`, or use --ray local"
+    )
+
+
+class RayWorkers:
+    """Tasks of Ray: each is tried again wherever there is room, as often as a worker is lost."""
+
+    def __init__(self, ray: Any) -> None:
+        self._ray = ray
+        self._task = ray.remote(num_cpus=1, max_retries=-1)(carry_out)
+        self._job: Any = None
+        self._encoder: Any = None
+        self._n_workers, self._counted_at = 0, -_COUNT_SECONDS
+
+    @property
+    def n_workers(self) -> int:
+        if time.monotonic() - self._counted_at > _COUNT_SECONDS:
+            self._counted_at = time.monotonic()
+            self._n_workers = int(self._ray.cluster_resources().get("CPU", 0))
+        return self._n_workers
+
+    def begin(self, job: Job, encoder: Encoder | None) -> None:
+        self._job, self._encoder = job, self._ray.put(encoder)
+        strategy = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+        check = self._ray.remote(num_cpus=0, max_retries=3)(check_machine)
+        nodes = [node for node in self._ray.nodes() if node["Alive"]]
+        asked = [
+            check.options(scheduling_strategy=strategy(node["NodeID"], soft=True)).remote(job)
+            for node in nodes
+            if node["Resources"].get("CPU")
+        ]
+        if not asked:
+            raise ConnectionError("the Ray cluster has no processors: add machines to it")
+        for handle in asked:
+            self._get(handle)
+
+    def submit(self, kind: str, *about: Any) -> Handle:
+        return self._task.remote(self._job, self._encoder, kind, *about)
+
+    def wait(self, handles: Sequence[Handle], seconds: float) -> list[tuple[Handle, Path | None]]:
+        done, _ = self._ray.wait(list(handles), num_returns=1, timeout=seconds)
+        if done:  # and all others that are, too
+            done, _ = self._ray.wait(list(handles), num_returns=len(handles), timeout=0)
+        return [(handle, self._get(handle)) for handle in done]
+
+    def cancel(self, handles: Sequence[Handle]) -> None:
+        for handle in handles:
+            with contextlib.suppress(Exception):
+                self._ray.cancel(handle, force=True)
+
+    def _get(self, handle: Handle) -> Any:
+        try:
+            return self._ray.get(handle)
+        except self._ray.exceptions.RayTaskError as error:
+            cause = error.cause
+            if isinstance(cause, ModuleNotFoundError) or "ModuleNotFoundError" in str(error):
+                raise OtherMachineError(
+                    "a machine of the cluster lacks perchtree, or something it needs: install the "
+                    f"same everywhere ({' '.join(str(cause).split())[:100]})"
+                ) from None
+            raise cause from None
+        except self._ray.exceptions.RayError as error:
+            first = " ".join(str(error).split())[:200]
+            raise ConnectionError(f"the Ray cluster is gone, or gave up: {first}") from None

@@ -1,0 +1,142 @@
+"""The work folder: what a fit has finished, for the case that it is given again.
+
+It may be removed at any time, at the cost of time.
+"""
+
+import contextlib
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._kernels.numbering import point_nodes
+from .._kernels.schema import FIRST, NONE, POINT_ROWS
+from ..collection import Collection
+from ..errors import CorruptFileError
+from ..files.locking import FileInUseError, lock_for_writing
+from ..files.replacing import replacing
+from ..inputs.batches import Columns
+from ..tree import ClusterTree
+from .job import Input, Job
+from .parts import MissingPartError, load_part
+from .tasks import hash_rows, save_rows
+
+_JOB = "job.json"
+_SNAPSHOT = "snapshot.perch"
+
+
+class WorkFolder:
+    """Parts of one job, and a snapshot of how far its tree has come."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.snapshot_path = path / _SNAPSHOT
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep others from working here."""
+        if self.path.exists() and any(self.path.iterdir()) and not (self.path / _JOB).exists():
+            raise FileExistsError(
+                f"{self.path} has files that are not of an earlier fit: name another folder by "
+                "--work"
+            )
+        self.path.mkdir(parents=True, exist_ok=True)
+        (self.path / _JOB).touch()
+        try:
+            with lock_for_writing(self.path / _JOB):
+                yield
+        except FileInUseError:
+            raise FileInUseError(f"{self.path} is used by another fit: wait for it") from None
+
+    def job(self, fingerprint: str) -> Job | None:
+        """The job that was begun here, if it is the same."""
+        try:
+            known = json.loads((self.path / _JOB).read_text())
+            if known["fingerprint"] != fingerprint:
+                return None
+            fields = known["job"]
+            name, columns, form, shuffle = fields["input"]
+            picked = (tuple(value) if isinstance(value, list) else value for value in columns)
+            fields["input"] = Input(name, Columns._make(picked), form, shuffle)
+            return Job(**fields)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def begin(self, fingerprint: str, job: Job, tree: ClusterTree | None) -> Job:
+        """Forget what is here, and begin a job; the points of a tree become parts of it."""
+        self.clear()
+        if tree is not None:
+            ids, rows = _leaves_of(tree)
+            starts = range(0, len(ids), job.block_rows)
+            job = job._replace(n_base=len(starts))
+            for block, start in zip(range(-len(starts), 0), starts, strict=True):
+                part = slice(start, start + job.block_rows)
+                save_rows(job, block, tree._tree.points[rows[part]], ids[part], {}, [])
+        with replacing(self.path / _JOB) as file:
+            file.write(json.dumps({"fingerprint": fingerprint, "job": job._asdict()}).encode())
+        return job
+
+    def clear(self) -> None:
+        """Remove everything but the lock."""
+        for entry in self.path.iterdir():
+            if entry.is_dir():
+                shutil.rmtree(entry, ignore_errors=True)
+            elif entry.name != _JOB and not entry.name.endswith(".lock"):
+                entry.unlink(missing_ok=True)
+        (self.path / _JOB).write_text("")
+
+    def remove(self) -> None:
+        """Everything is done: nothing of it is needed any more."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def snapshot(self) -> Collection | None:
+        """How far the tree had come, if that is known."""
+        if not self.snapshot_path.exists():
+            return None
+        try:
+            return Collection.open(self.snapshot_path)
+        except (CorruptFileError, OSError):
+            return None
+
+
+def holds_base(job: Job, tree: ClusterTree | None) -> bool:
+    """Whether the points that were there when the job began are there, and the same."""
+    if tree is None:
+        return job.n_base == 0 and job.first_number == 0
+    ids, rows = _leaves_of(tree)
+    before = ids < job.first_number
+    hashes = hash_rows(tree._tree.points[rows[before]])
+    try:
+        parts = [
+            load_part(job.rows_path(block), ("numbers", "hashes"))[1]
+            for block in range(-job.n_base, 0)
+        ]
+    except MissingPartError:
+        return False
+    empty: dict[str, NDArray[Any]] = {
+        "numbers": np.empty(0, np.int32),
+        "hashes": np.empty((0, 2), np.uint64),
+    }
+    known = {name: np.concatenate([part[name] for part in [empty, *parts]]) for name in empty}
+    return np.array_equal(known["numbers"], ids[before]) and np.array_equal(known["hashes"], hashes)
+
+
+def _leaves_of(tree: ClusterTree) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The first id of every leaf, in ascending order, and its row of `Tree.points`."""
+    arrays = tree._tree
+    ids = arrays.nodes[point_nodes(int(arrays.state[POINT_ROWS])), FIRST].astype(np.int64)
+    rows = np.flatnonzero(ids != NONE)
+    rows = rows[np.argsort(ids[rows])]
+    return ids[rows], rows
+
+
+def as_facts(input: Input) -> dict[str, Any]:
+    """What makes an input the same as before."""
+    return {
+        "input": input.name, "files": input.files(), "columns": input.columns,
+        "form": input.form, "shuffle": input.shuffle,
+    }  # fmt: skip

@@ -1,0 +1,159 @@
+"""Constants of the model, measured on the spot, in seconds."""
+
+import tempfile
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._kernels.schema import Counts, Tree
+from .._validate import as_points, as_rows
+from ..search.axes import Image, find_axes
+from ..search.images import make_space, rotate_rows
+from ..search.interface import Leaves, Part, Rows, Search
+from ..search.products import Nearest, Points, scan
+from ..settings import USUAL
+from ..tree import ClusterTree
+from .model import Constants
+from .parts import load_part, save_part
+from .tasks import hash_rows
+
+_QUERIES = 1024
+_POINTS = 2**14
+_CLUSTERED = 20
+"""Rows of a cluster of made-up data."""
+TASK = 0.02
+"""Seconds that a task of Ray costs beside its work: measured by `python -m benchmarks machines`."""
+
+
+def make_rows(n_rows: int, n_features: int, seed: int = 0) -> NDArray[np.float32]:
+    """Made-up rows like embeddings of texts: in clusters, and along some axes more than others."""
+    rng = np.random.default_rng(seed)
+    spread = 1 / np.sqrt(1 + np.arange(n_features) * 64 / n_features)
+    centres = rng.normal(size=(max(1, n_rows // _CLUSTERED), n_features)) * spread
+    rows = centres[rng.integers(0, len(centres), n_rows)]
+    rows += 0.7 * rng.normal(size=rows.shape) * spread
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
+
+
+def measure(n_features: int, sample: NDArray[np.float32] | None = None) -> Constants:
+    """Measure with made-up rows, or with a sample of real ones, by one thread."""
+    rows = make_rows(_POINTS + _QUERIES, n_features) if sample is None else sample
+    pair, rotate = _time_pairs(rows)
+    early, late = _time_inserts(rows)
+    # Two doublings lie between the first quarter and the whole.
+    growth = max(0.0, (late / early) ** 0.5 - 1) if early else 0.0
+    return Constants(
+        pair=pair,
+        rotate=rotate,
+        read=_time_reading(rows[:2048]),
+        insert=late,
+        growth=min(growth, 0.2),
+        celled=_time_cells(rows),
+        measured=len(rows),
+        task=TASK,
+    )
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    """The shortest of three times."""
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def _time_reading(rows: NDArray[np.float32]) -> float:
+    """A row that is checked, hashed, written to a part and read again."""
+    with tempfile.TemporaryDirectory() as folder:
+        part = Path(folder) / "part"
+
+        def read() -> None:
+            points = as_points(as_rows(rows), cosine=False)
+            save_part(part, {"rows": points, "hashes": hash_rows(points)})
+            load_part(part)
+
+        return _seconds(read) / len(rows)
+
+
+def _time_pairs(rows: NDArray[np.float32]) -> tuple[float, float]:
+    """A pair, once many were compared before; and reduced vectors of a row."""
+    queries, points = rows[:_QUERIES], rows[_QUERIES:]
+    ids = np.arange(len(points), dtype=np.int32)
+    bounds = np.stack([rows.min(axis=0), rows.max(axis=0)])
+    axes = find_axes(Points(points, ids), bounds, USUAL.neighbors)
+    images: list[Image | None] = [None, None]
+    rotate = 0.0
+    if axes is not None:
+        images = [rotate_rows(axes, part, 1) for part in (queries, points)]
+        rotate = _seconds(lambda: rotate_rows(axes, queries, 1)) / len(queries)
+
+    def compare(stop: int) -> None:
+        image = images[1]
+        image = None if image is None else image.of(slice(stop))
+        space = make_space(axes, queries, images[0], points[:stop], image, bounds)
+        answers = Nearest.unknown(len(queries), USUAL.neighbors)
+        scan(queries, Points(points[:stop], ids[:stop]), space, answers, 1)
+
+    few, many = len(points) // 4, len(points)
+    seconds = _seconds(lambda: compare(many)) - _seconds(lambda: compare(few))
+    return max(seconds, 0.0) / (len(queries) * (many - few)), rotate
+
+
+class _Timed(Search):
+    """Another search, of which is known when the tree had its turn."""
+
+    def __init__(self, usual: Search) -> None:
+        super().__init__(usual.k, usual.n_jobs)
+        self._usual = usual
+        self.inserted: list[tuple[int, float]] = []
+        """Rows of each part, and the seconds that inserting it has taken."""
+
+    def parts(self, tree: Tree, rows: Rows, done: Counts) -> Iterator[Part]:
+        return self.stream(tree, [rows], done)
+
+    def stream(
+        self, tree: Tree, batches: Iterable[Rows], done: Counts
+    ) -> Generator[Part, None, None]:
+        for part in self._usual.stream(tree, batches, done):
+            start = time.perf_counter()
+            yield part
+            self.inserted.append((len(part.rows), time.perf_counter() - start))
+
+    def nearest(self, tree: Tree, rows: Rows, k: int, done: Counts) -> Leaves:
+        return self._usual.nearest(tree, rows, k, done)
+
+    def added(self, tree: Tree, ids: range) -> None:
+        self._usual.added(tree, ids)
+
+
+def _grow(rows: NDArray[np.float32], search: str) -> tuple[list[tuple[int, float]], float]:
+    """Parts that were inserted with their times, and how long it has taken in all."""
+    tree = ClusterTree(rows.shape[1], search=search)
+    timed = _Timed(tree.leaf_search)
+    start = time.perf_counter()
+    with tree.searching_by(timed):
+        tree.insert(rows)
+    return timed.inserted, time.perf_counter() - start
+
+
+def _time_inserts(rows: NDArray[np.float32]) -> tuple[float, float]:
+    """The tree phase per row, in the first quarter of all rows and in the last."""
+    inserted, _ = _grow(rows, "scan")
+    n_parts = max(1, len(inserted) // 4)
+    early, late = inserted[:n_parts], inserted[-n_parts:]
+    return _per_row(early), _per_row(late)
+
+
+def _per_row(inserted: list[tuple[int, float]]) -> float:
+    return sum(seconds for _, seconds in inserted) / sum(n_rows for n_rows, _ in inserted)
+
+
+def _time_cells(rows: NDArray[np.float32]) -> float:
+    """Search of a row in cells, renewals among it."""
+    inserted, seconds = _grow(rows, "cells")
+    return max(0.0, seconds - sum(s for _, s in inserted)) / len(rows)

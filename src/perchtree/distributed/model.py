@@ -1,0 +1,148 @@
+"""How long a tree takes and how much memory, on one machine or many, from measured constants.
+
+docs/scale.md says where the model holds, and how far it was off.
+"""
+
+from typing import NamedTuple
+
+from .. import _arrays
+from ..settings import USUAL, Settings
+from .job import cut
+
+PER_ROW = 8
+"""Bytes that the driver keeps of each row beside the tree: which id it has."""
+_COMPARED = 56
+"""Bytes per row that one worker needs for a moment, when copies are looked for."""
+
+
+class Constants(NamedTuple):
+    """What was measured on this machine, in seconds."""
+
+    pair: float
+    """One row compared with one point, by products of reduced vectors."""
+    rotate: float
+    """Reduced vectors of one row."""
+    read: float
+    """Reading, checking and hashing one row."""
+    insert: float
+    """The tree phase of one row, in a tree of `measured` points."""
+    growth: float
+    """How much longer that takes with twice as many points."""
+    celled: float
+    """Search of one row in cells, in a tree of `measured` points."""
+    measured: int
+    task: float
+    """What a task costs beside its work: to be sent, to find its files, to be noticed."""
+
+
+class Plan(NamedTuple):
+    """What a fit will take."""
+
+    seconds: float
+    search: float
+    """Seconds of searching, all workers at work."""
+    tree: float
+    """Seconds of inserting, which go on at the same time."""
+    memory: int
+    """Bytes where the tree grows."""
+    worker_memory: int
+    """Bytes per worker, if there are any."""
+    read: int
+    """Bytes that all workers read from the shared path."""
+    work: int
+    """Bytes of the work folder."""
+
+    @property
+    def bound(self) -> str:
+        """What decides how long it takes."""
+        return "search" if self.search > self.tree else "the tree phase"
+
+
+def tree_seconds(constants: Constants, n_rows: int) -> float:
+    """All inserts, one after the other; each costs a little more the larger the tree is."""
+    at, cost = constants.measured, constants.insert
+    total = min(n_rows, at) * cost
+    while at < n_rows:
+        until = min(2 * at, n_rows)
+        cost *= 1 + constants.growth * (until - at) / at
+        total += (until - at) * cost
+        at = until
+    return total
+
+
+def exact_plan(
+    constants: Constants, n_rows: int, n_features: int, n_workers: int, *, held: int, k: int = 5,
+    many: bool = True,
+) -> Plan:  # fmt: skip
+    """A fit with exact search. Work is triangular: half of all pairs.
+
+    `held` is how many bytes a worker keeps of what it has read.
+    """
+    pairs = n_rows**2 / 2
+    block_rows, task_blocks = cut(n_rows, n_features, None)
+    n_blocks = -(-n_rows // block_rows)
+    n_tasks = n_blocks**2 / 2 / task_blocks + n_blocks / 2
+    row_bytes = 4 * n_features
+    image_bytes = min(4 * (2 * 128 + 32 + 3) + 8, 2 * row_bytes)
+    # A worker that cannot keep everything reads, and reduces, what each task needs anew.
+    everything = n_rows * (row_bytes + image_bytes)
+    share = 1.0 if everything > held else 0.0
+    times_read = min(n_workers, n_blocks) + share * n_blocks / 2
+    search = pairs * constants.pair + constants.rotate * n_rows * (times_read if many else 3)
+    tree = tree_seconds(constants, n_rows)
+    before = 0.0
+    if many:
+        search += n_tasks * constants.task
+        before = n_rows * constants.read / n_workers
+    search /= n_workers
+    last = tree / n_blocks if many else 0.0
+    return Plan(
+        seconds=before + max(search, tree) + min(last, search),
+        search=search,
+        tree=tree,
+        memory=tree_bytes(n_rows, n_features)
+        + (PER_ROW * n_rows if many else n_rows * image_bytes),
+        worker_memory=int(min(everything, held) + _COMPARED * n_rows) if many else 0,
+        read=int(times_read * n_rows * row_bytes) if many else n_rows * row_bytes,
+        work=int(n_rows * row_bytes + 8 * k * n_rows * max(1.0, n_blocks / 2 / task_blocks))
+        if many
+        else 0,
+    )
+
+
+def cells_plan(
+    constants: Constants, n_rows: int, n_features: int, n_workers: int, *, many: bool = True
+) -> Plan:
+    """A fit with search in cells: a row looks at about as many centres and points as the root of
+    their number. Points that came since cells were made are looked at where the tree is."""
+    larger = max(1.0, n_rows / constants.measured)
+    search = n_rows * constants.celled * larger**0.5 * (2 / 3 if larger > 1 else 1)
+    tree = tree_seconds(constants, n_rows)
+    row_bytes = 4 * n_features
+    before = 0.0
+    if many:
+        # An eighth of the points of a search is later than the cells.
+        tree += search / 8
+        search = search * 7 / 8 / n_workers
+        before = n_rows * constants.read / n_workers
+        seconds = before + max(search, tree)
+    else:
+        search /= n_workers
+        seconds = search + tree
+    return Plan(
+        seconds=seconds,
+        search=search,
+        tree=tree,
+        memory=tree_bytes(n_rows, n_features) + (PER_ROW + 12) * n_rows + n_rows // 8 * row_bytes,
+        worker_memory=int(n_rows * (row_bytes * 9 / 8 + 60 + _COMPARED)) if many else 0,
+        read=int(n_workers * n_rows * row_bytes) if many else n_rows * row_bytes,
+        work=int(6.6 * n_rows * row_bytes / 8 + n_rows * row_bytes) if many else 0,
+    )
+
+
+def tree_bytes(n_rows: int, n_features: int, settings: Settings = USUAL) -> int:
+    """The tree itself, with so many leaves."""
+    empty = _arrays.empty_tree(
+        n_features, settings.max_leaves, with_moments=settings.has_linkage, listed=settings.listed
+    )
+    return _arrays.estimate_bytes(empty, n_rows)

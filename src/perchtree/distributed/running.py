@@ -1,0 +1,242 @@
+"""From an input to answers, block after block: which tasks are due, which are done."""
+
+import contextlib
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._kernels.scan import merge_answers
+from ..search.products import Nearest
+from .cluster import Handle, Workers
+from .job import Job
+from .parts import MissingPartError, load_part
+from .worker import AXES, COPIES, READ, SEARCH
+
+_AHEAD = 4
+"""Tasks that wait for each worker, so that none is idle while the tree takes in a block."""
+_POLL = 0.5
+
+
+class Task(NamedTuple):
+    """A task, and the part that it leaves behind."""
+
+    path: Path
+    kind: str
+    about: tuple[Any, ...]
+
+
+class Figures(NamedTuple):
+    """How far it is."""
+
+    doing: str
+    n_workers: int
+    n_blocks: int
+    read: int
+    searched: int
+    """Blocks that are read, and that are compared with all before them."""
+    tasks_done: int
+    n_tasks: int
+    """Tasks of searching, all of about the same size."""
+
+
+class Answers(NamedTuple):
+    """The nearest rows of each row of a block, by their numbers.
+
+    - `near`: float32 (rows, k); `numbers`: int32 (rows, k), NONE where there are fewer.
+    """
+
+    near: NDArray[np.float32]
+    numbers: NDArray[np.int32]
+    n_pairs: int
+    n_computed: int
+
+    def of(self, kept: NDArray[np.bool_]) -> "Answers":
+        """Those of some of the rows."""
+        return self._replace(near=self.near[kept], numbers=self.numbers[kept])
+
+
+class Run:
+    """One fit on a cluster."""
+
+    def __init__(self, job: Job, workers: Workers, show: Callable[[Figures], None]) -> None:
+        self.job, self._workers, self._show = job, workers, show
+        self._due: deque[Task] = deque()
+        self._begun: dict[Handle, Task] = {}
+        self._done: set[Path] = set()
+        self._doing = "reading"
+        self._shown_at = 0.0
+        self._left = [len(job.spans(block)) for block in range(job.n_blocks)]
+        """Tasks of each block that are not done."""
+        self._n_tasks, self._read = sum(self._left), 0
+        self.first_block = 0
+        self._copies = self._first = np.empty(0, np.int32)
+
+    def read(self, group: int) -> None:
+        """Read the input, find copies and axes; `group` blocks are read by one task."""
+        job = self.job
+        for start in range(0, job.n_blocks, group):
+            blocks = range(start, min(start + group, job.n_blocks))
+            if not all(job.rows_path(block).exists() for block in blocks):
+                self._due.append(Task(job.rows_path(blocks[-1]), READ, (blocks,)))
+            else:
+                self._read += len(blocks)
+        self._finish()
+        self._doing = "comparing"
+        for path, kind in ((job.copies_path, COPIES), (job.axes_path, AXES)):
+            if not path.exists():
+                self._due.append(Task(path, kind, ()))
+        self._finish()
+        arrays = self.result(Task(job.copies_path, COPIES, ()))[1]
+        self._copies, self._first = arrays["copies"], arrays["first"]
+
+    def begin(self, first_block: int, *, search: bool) -> None:
+        """Blocks before the first one are in the tree; compare the others with all before them,
+        or leave it to somebody else to order what is needed."""
+        job, self.first_block, self._doing = self.job, first_block, "searching"
+        if not search:
+            self._left, self._n_tasks = [], 0
+            return
+        for block in range(job.n_blocks):
+            for span in job.spans(block):
+                if block < first_block or job.found_path(block, span).exists():
+                    self._left[block] -= 1
+                else:
+                    self._due.append(self._search_task(block, span))
+        self.advance(0)
+
+    def _search_task(self, block: int, span: range) -> Task:
+        return Task(self.job.found_path(block, span), SEARCH, (block, span))
+
+    # Blocks
+
+    def rows(self, block: int) -> dict[str, NDArray[Any]]:
+        """What was read of a block."""
+        names = ("rows", "numbers", "companions", "bad")
+        task = Task(self.job.rows_path(block), READ, (range(block, block + 1),))
+        return self.result(task, names)[1]
+
+    def answers(self, block: int, numbers: NDArray[np.int32]) -> Answers:
+        """What was found for the rows of a block, which have these numbers."""
+        copied, first = self._copies_among(numbers)
+        found = Nearest.unknown(len(numbers), self.job.k)
+        own = np.ones(len(numbers), bool)
+        own[copied] = False
+        merged = Nearest(found.near[own], found.ids[own])
+        n_pairs = n_computed = 0
+        for span in self.job.spans(block):
+            meta, arrays = self.result(self._search_task(block, span))
+            merge_answers(*merged, arrays["near"], arrays["numbers"])
+            n_pairs, n_computed = n_pairs + meta["n_pairs"], n_computed + meta["computed"]
+        found.near[own], found.ids[own] = merged
+        found.near[copied, 0], found.ids[copied, 0] = 0, first
+        return Answers(*found, n_pairs, n_computed)
+
+    def _copies_among(
+        self, numbers: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """The places of rows that equal an earlier one, and the numbers of those."""
+        places = np.searchsorted(self._copies, numbers)
+        known = np.append(self._copies, np.int32(-1))[places] == numbers
+        return np.flatnonzero(known), self._first[places[known]]
+
+    def result(
+        self, task: Task, names: tuple[str, ...] | None = None
+    ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Wait for a part; if it is missing or damaged, have it made again."""
+        while True:
+            while task.path not in self._done and self._is_coming(task):
+                self.advance(_POLL)
+            try:
+                return load_part(task.path, names)
+            except MissingPartError:
+                task.path.unlink(missing_ok=True)
+                self._done.discard(task.path)
+                self._due.appendleft(task)
+
+    def _is_coming(self, task: Task) -> bool:
+        return task in self._due or task in self._begun.values()
+
+    # Tasks
+
+    def _finish(self) -> None:
+        while self._due or self._begun:
+            self.advance(_POLL)
+
+    def advance(self, seconds: float) -> None:
+        """Keep workers busy, and take notice of what is done; wait for that, if asked to."""
+        most = max(1, _AHEAD * self._workers.n_workers)
+        while self._due and len(self._begun) < most:
+            task = self._due.popleft()
+            self._begun[self._workers.submit(task.kind, *task.about)] = task
+        if self._begun:
+            for handle, missing in self._workers.wait(list(self._begun), seconds):
+                self._take_notice(self._begun.pop(handle), missing)
+        if time.monotonic() - self._shown_at > _POLL:
+            self._shown_at = time.monotonic()
+            self._show(self.figures)
+
+    def _take_notice(self, task: Task, missing: Path | None) -> None:
+        if missing is not None:  # make that first, then try again
+            self._due.appendleft(task)
+            self._due.appendleft(self._maker_of(missing))
+            return
+        self._done.add(task.path)
+        if task.kind == READ:
+            self._read += len(task.about[0])
+        if task.kind == SEARCH:
+            self._left[task.about[0]] -= 1
+
+    def _maker_of(self, path: Path) -> Task:
+        """The task that makes a part which a worker did not find."""
+        path.unlink(missing_ok=True)
+        job = self.job
+        for made, kind in ((job.copies_path, COPIES), (job.axes_path, AXES)):
+            if path == made:
+                return Task(path, kind, ())
+        if path.parent != job.rows_path(0).parent:  # of a tree, or its cells
+            raise FileNotFoundError(
+                f"{path} is gone, and only this machine can make it: give the command again"
+            )
+        block = int(path.name)
+        return Task(path, READ, (range(block, block + 1),))
+
+    @property
+    def figures(self) -> Figures:
+        return Figures(
+            self._doing, self._workers.n_workers, self.job.n_blocks, self._read,
+            self._left.count(0), self._n_tasks - sum(self._left), self._n_tasks,
+        )  # fmt: skip
+
+    def order(self, task: Task) -> None:
+        """Have a part made, unless it is there."""
+        if not task.path.exists():
+            self._due.append(task)
+
+    def forget(self, kind: str) -> None:
+        """Call off tasks of a kind: their answers are not needed any more."""
+        self._due = deque(task for task in self._due if task.kind != kind)
+        off = [handle for handle, task in self._begun.items() if task.kind == kind]
+        self._workers.cancel(off)
+        for handle in off:
+            del self._begun[handle]
+
+    def stop(self) -> None:
+        """Call off what nobody waits for any more."""
+        self._due.clear()
+        self._workers.cancel(list(self._begun))
+        self._begun.clear()
+
+
+@contextlib.contextmanager
+def running(job: Job, workers: Workers, show: Callable[[Figures], None]) -> Iterator[Run]:
+    """A run of which no task outlives the context."""
+    run = Run(job, workers, show)
+    try:
+        yield run
+    finally:
+        run.stop()

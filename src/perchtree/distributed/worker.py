@@ -1,0 +1,79 @@
+"""The one function that runs on workers, and what their processes keep between two calls of it."""
+
+import platform
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ..encode.interface import Encoder
+from . import tasks
+from .holding import Held
+from .job import Job, own_versions
+from .looking import HeldRows, look_into_cells
+from .parts import MissingPartError
+
+T = TypeVar("T")
+
+READ, COPIES, AXES, SEARCH, CELLS = "read", "copies", "axes", "search", "cells"
+NOTHING = "nothing"
+"""A task without work, to measure what one costs."""
+
+_held: dict[str, Any] = {}
+"""What was read for the job that this process works for, by its token."""
+
+
+class OtherMachineError(ValueError):
+    """A machine of the cluster is not like the one that the fit was started on."""
+
+
+def carry_out(job: Job, encoder: Encoder | None, kind: str, *about: Any) -> Path | None:
+    """Do one task; the path of a part that it needs, and that is missing or damaged."""
+    check_machine(job)
+    try:
+        _KINDS[kind](job, encoder, *about)
+    except MissingPartError as error:
+        _held.clear()
+        return error.path
+    return None
+
+
+def check_machine(job: Job) -> None:
+    """Refuse to work with other versions, or where files cannot be seen."""
+    host, own = platform.node(), own_versions()
+    for name, wanted in job.versions.items():
+        if own[name] != wanted:
+            hint = "install the same everywhere"
+            if name == "processor":
+                hint = (
+                    "distances could differ in the last bit: set NUMBA_CPU_NAME to one that all "
+                    "have, such as x86-64-v3, everywhere before Ray starts"
+                )
+            raise OtherMachineError(
+                f"machine {host} has {name} {own[name]}, this one has {wanted}: {hint}"
+            )
+    for path, is_seen in (
+        (job.folder, Path(job.folder).exists()), (job.input.name, job.input.exists())
+    ):  # fmt: skip
+        if not is_seen:
+            raise OtherMachineError(
+                f"machine {host} cannot see {path}: put it on a path that all machines share"
+            )
+
+
+def _holding(job: Job, kind: Callable[[Job], T]) -> T:
+    """What this process holds for a job; what it held for another one is forgotten."""
+    if job.token not in _held:
+        _held.clear()
+        _held[job.token] = kind(job)
+    held: T = _held[job.token]
+    return held
+
+
+_KINDS: dict[str, Callable[..., None]] = {
+    NOTHING: lambda _job, _encoder: None,
+    READ: tasks.read_blocks,
+    COPIES: lambda job, _encoder: tasks.find_copies(job),
+    AXES: lambda job, _encoder: tasks.find_shared_axes(job),
+    SEARCH: lambda job, _encoder, *about: tasks.search_blocks(job, _holding(job, Held), *about),
+    CELLS: lambda job, _encoder, about: look_into_cells(job, _holding(job, HeldRows), about),
+}

@@ -1,0 +1,54 @@
+"""`perch plan`, and the model behind it."""
+
+import numpy as np
+import pytest
+
+from perchtree.distributed.job import cut
+from perchtree.distributed.measuring import make_rows
+from perchtree.distributed.model import Constants, cells_plan, exact_plan, tree_bytes, tree_seconds
+
+CONSTANTS = Constants(
+    pair=2e-9, rotate=1e-5, read=1e-5, insert=5e-5, growth=0.02, celled=1e-4, measured=16_384,
+    task=0.01,
+)  # fmt: skip
+
+
+def test_plan(perch, tmp_path):
+    told = perch("plan", "--rows", "1e7", "--dims", 16, "--workers", 50).stdout
+    assert "one machine" in told
+    assert "50 workers:" in told
+    assert told.count("  exact: ") == told.count("  cells: ") == 2
+    assert "recommended: perch fit INPUT -o TREE.perch --" in told
+    np.save(tmp_path / "x.npy", make_rows(5000, 8))
+    told = perch("plan", "--rows", 5000, "--dims", 8, "--like", "x.npy").stdout
+    assert "recommended: perch fit INPUT -o TREE.perch --n-jobs -1\n" in told
+    assert "rows have 8 features, not 9" in perch.fails(
+        "plan", "--rows", 5000, "--dims", 9, "--like", "x.npy"
+    )
+    assert "not a whole number" in perch.fails("plan", "--rows", "ten", "--dims", 8, code=2)
+
+
+@pytest.mark.parametrize("plan", [exact_plan, cells_plan])
+def test_more_workers_take_less_until_the_tree_decides(plan):
+    more = {"held": 2**33} if plan is exact_plan else {}
+    plans = [plan(CONSTANTS, 10**7, 384, n, **more) for n in (1, 10, 100, 1000, 10_000)]
+    seconds = [found.seconds for found in plans]
+    assert seconds == sorted(seconds, reverse=True)
+    assert plans[0].bound == "search"
+    assert plans[-1].bound == "the tree phase"
+    assert seconds[-1] >= plans[-1].tree
+
+
+def test_search_is_quadratic_and_the_tree_nearly_linear():
+    small, large = (exact_plan(CONSTANTS, n, 384, 100, held=2**40) for n in (10**6, 10**7))
+    assert 80 < large.search / small.search < 101
+    assert 10 < large.tree / small.tree < 15
+    assert tree_seconds(CONSTANTS, 1000) == pytest.approx(0.05)
+
+
+def test_what_does_not_fit_is_read_again():
+    few, many = (exact_plan(CONSTANTS, 10**7, 384, 10, held=held) for held in (2**30, 2**40))
+    assert few.read > 10 * many.read
+    assert few.worker_memory < many.worker_memory
+    assert tree_bytes(10**6, 384) > 10**6 * 384 * 4
+    assert cut(10**7, 384, None)[0] == 2**15

@@ -1,0 +1,371 @@
+"""The same tree from tasks that read files, whatever the blocks, the order and what was lost."""
+
+import contextlib
+import shutil
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clustered import Here, fit_here
+from perchtree import Collection
+from perchtree._arrays import used_rows
+from perchtree.collection.intake import Stop
+from perchtree.distributed.fitting import Asked, Fit
+from perchtree.distributed.job import Input, cut
+from perchtree.distributed.parts import MissingPartError, as_bytes, from_bytes, load_part, save_part
+from perchtree.distributed.worker import CELLS, SEARCH, OtherMachineError, check_machine
+from perchtree.inputs.batches import Columns, InputError
+
+pytestmark = pytest.mark.outer
+
+MODES = [{}, {"linkage": "box"}]
+
+
+def assert_same(one, other):
+    """Two collections are equal: every node, every vector, every record."""
+    arrays = [dict(used_rows(c.tree._tree)) for c in (one, other)]
+    for name, array in arrays[0].items():
+        assert np.array_equal(array, arrays[1][name]), name
+    assert one.records.row(one.ids) == other.records.row(other.ids)
+
+
+def alone(path, columns=None, shuffle=None, encoder=None, skip_bad=True, **more):
+    """The collection that one machine makes of an input."""
+    from perchtree.collection.intake import Intake
+    from perchtree.inputs.opening import open_input
+
+    collection = Collection(encoder=encoder, **more)
+    source = open_input(str(path), columns, shuffle=shuffle)
+    Intake(collection, source, n_rows=100, skip_bad=skip_bad).run(Stop())
+    return collection
+
+
+def grid(n_rows, d=2, seed=0):
+    """Rows among which there are many copies and ties."""
+    return np.random.default_rng(seed).integers(-4, 5, (n_rows, d)).astype(np.float32)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("block_rows", [7, 64, None])
+def test_the_same_tree(tmp_path, mode, block_rows):
+    np.save(tmp_path / "x.npy", grid(300))
+    found = fit_here(tmp_path / "x.npy", tmp_path / "work", block_rows=block_rows, **mode)
+    assert_same(found, alone(tmp_path / "x.npy", **mode))
+    assert found.tree.n_leaves < 100  # of which most have copies
+
+
+@settings(max_examples=12)
+@given(st.integers(1, 60), st.integers(1, 20), st.integers(0, 10**6), st.booleans())
+def test_any_blocks_in_any_order(tmp_path_factory, n_rows, block_rows, seed, cosine):
+    folder = tmp_path_factory.mktemp("any")
+    X = grid(n_rows, 2, seed)
+    X[(X == 0).all(axis=1)] = 1
+    np.save(folder / "x.npy", X)
+    more = {"metric": "cosine"} if cosine else {}
+    workers = Here(seed)
+    found = fit_here(
+        folder / "x.npy", folder / "work", block_rows=block_rows, workers=workers, **more
+    )
+    assert_same(found, alone(folder / "x.npy", **more))
+
+
+def test_reduced_vectors_and_all_features_find_the_same(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 6)) @ rng.normal(size=(6, 160)) + rng.normal(size=(3000, 160)) / 50
+    np.save(tmp_path / "x.npy", X.astype(np.float32))
+    found = fit_here(tmp_path / "x.npy", tmp_path / "work", block_rows=512)
+    _, axes = load_part(tmp_path / "work" / "axes")
+    assert len(axes["vectors"]) == 160
+    assert_same(found, alone(tmp_path / "x.npy"))
+
+
+def test_folders_of_either_kind_and_shuffled(tmp_path):
+    X = grid(100, 3)
+    for kind in ("npy", "parquet"):
+        (tmp_path / kind).mkdir()
+    for part in range(4):
+        rows = X[25 * part : 25 * part + 25]
+        np.save(tmp_path / f"npy/{part}.npy", rows)
+        table = pa.table(
+            {"v": list(rows), "name": [f"r{i}" for i in range(25 * part, 25 * part + 25)]}
+        )
+        pq.write_table(table, tmp_path / f"parquet/{part}.parquet", row_group_size=10)
+    whole = fit_here(tmp_path / "npy", tmp_path / "w1", block_rows=13)
+    assert_same(whole, alone(tmp_path / "npy"))
+    mixed = fit_here(tmp_path / "npy", tmp_path / "w2", block_rows=13, shuffle=5)
+    assert_same(mixed, alone(tmp_path / "npy", shuffle=5))
+    np.save(tmp_path / "x.npy", X)
+    assert_same(mixed, alone(tmp_path / "x.npy", shuffle=5))
+    columns = Columns(keys="name")
+    named = fit_here(tmp_path / "parquet", tmp_path / "w3", block_rows=13, columns=columns)
+    assert_same(named, alone(tmp_path / "parquet", columns))
+    address = (tmp_path / "parquet").as_uri()  # as object stores are named
+    stored = fit_here(address, tmp_path / "w4", block_rows=13, columns=columns)
+    assert_same(named, stored)
+    with pytest.raises(InputError, match="there is no such file or folder"):
+        alone(address + "/nothing")
+    assert named.keys.tolist() == [f"r{i}" for i in range(100)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_cells(tmp_path, mode):
+    """Renewals at 4,096, 5,120, 6,400 and 8,000 points, copies among the rows."""
+    X = np.random.default_rng(2).normal(size=(9000, 3)).astype(np.float32)
+    X[7000:7300] = X[:300]
+    X[8900:] = X[8800:8900]
+    np.save(tmp_path / "x.npy", X)
+    for part in (X, X[4500:]):
+        np.save(tmp_path / "x.npy", part)
+        trees = [Collection(search="cells", **mode) for _ in range(2)]
+        if len(part) < len(X):
+            for tree in trees:
+                tree.add(X[:4500])
+        workers = Here()
+        fit_here(tmp_path / "x.npy", tmp_path / "work", collection=trees[0], workers=workers)
+        assert sum(kind == CELLS for kind, _ in workers.done) > 3
+        trees[1].add(part)
+        assert_same(*trees)
+        stats = [tree.tree.stats for tree in trees]
+        assert stats[0].cells_found == stats[1].cells_found
+        assert stats[0].renewals == stats[1].renewals
+
+
+def test_cells_go_on_where_they_were_lost(tmp_path):
+    X = np.random.default_rng(2).normal(size=(7000, 3)).astype(np.float32)
+    np.save(tmp_path / "x.npy", X)
+    more = {"search": "cells", "linkage": "box", "seconds": 1e-9}
+    done = []
+    for lost_after in (10, 1, 1, None):
+        workers = Here() if lost_after is None else Losing(lost_after)
+        with contextlib.nullcontext() if lost_after is None else pytest.raises(LostError):
+            found = fit_here(tmp_path / "x.npy", tmp_path / "work", workers=workers, **more)
+        done += workers.done
+    assert len(done) == len(set(map(str, done)))
+    assert sum(kind == CELLS for kind, _ in done) > 3
+    assert_same(found, alone(tmp_path / "x.npy", search="cells", linkage="box"))
+
+
+@pytest.fixture
+def persons(tmp_path):
+    """Rows of which some cannot be used: NaN, ids that were there before, ids that are missing."""
+    rng = np.random.default_rng(1)
+    X = grid(120, 2, 3)
+    names = [f"p{i}" for i in rng.integers(0, 90, 120)]
+    names[17] = None
+    table = {"a": X[:, 0].astype(float), "b": X[:, 1].astype(float), "name": names}
+    table |= {"kind": rng.integers(0, 4, 120), "about": [f"text {i % 7}" for i in range(120)]}
+    table["a"][[3, 40]] = np.nan
+    pq.write_table(pa.table(table), tmp_path / "p.parquet", row_group_size=50)
+    columns = Columns(keys="name", classes="kind", texts="about")
+    return tmp_path / "p.parquet", columns
+
+
+def test_rows_that_are_left_out(tmp_path, persons):
+    path, columns = persons
+    expected = alone(path, columns)
+    assert 60 < len(expected) < 90
+    for block_rows in (9, 50):
+        found = fit_here(
+            path, tmp_path / "work", columns=columns, skip_bad=True, block_rows=block_rows
+        )
+        assert_same(found, expected)
+
+
+def test_a_bad_row_is_named(tmp_path, persons):
+    path, columns = persons
+    with pytest.raises(InputError, match="row 3 contains NaN"):
+        fit_here(path, tmp_path / "work", columns=columns, block_rows=20)
+
+
+def test_texts_are_encoded_by_workers(tmp_path):
+    texts = [f"{a} {b} street" for a in ("high", "low", "main") for b in range(30)]
+    pq.write_table(pa.table({"t": texts}), tmp_path / "t.parquet")
+    columns = Columns(texts="t", only_texts=True)
+    from perchtree.encode import Words
+
+    encoder = Words(64).learned(texts)
+    found = fit_here(
+        tmp_path / "t.parquet", tmp_path / "work", columns=columns, encoder=encoder, block_rows=16
+    )
+    assert_same(found, alone(tmp_path / "t.parquet", columns, encoder=encoder))
+
+
+def test_adding_to_a_tree_with_copies_and_gaps(tmp_path):
+    X = grid(400, 2, 8)
+    np.save(tmp_path / "x.npy", X[200:])
+    trees = [Collection(), Collection()]
+    for tree in trees:
+        tree.add(X[:200])
+        tree.remove(np.arange(0, 200, 3))
+    fit_here(tmp_path / "x.npy", tmp_path / "work", collection=trees[0], block_rows=32)
+    trees[1].add(X[200:])
+    assert_same(*trees)
+
+
+# Interruptions
+
+
+class LostError(Exception):
+    """The driver is gone."""
+
+
+class Losing(Here):
+    """Workers of a driver that is lost after so many tasks."""
+
+    def __init__(self, n_tasks):
+        super().__init__()
+        self._left = n_tasks
+
+    def wait(self, handles, seconds):
+        self._left -= 1
+        if self._left < 0:
+            raise LostError
+        return super().wait(handles, seconds)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_it_goes_on_wherever_it_was_lost(tmp_path, persons, kept):
+    path, columns = persons
+    expected = alone(path, columns)
+    n_tasks = 30
+    asked = Asked(
+        Input(str(path), columns), tmp_path / "work", block_rows=20, skip_bad=True, seconds=1e-9,
+        name="persons",
+    )  # fmt: skip
+    for lost_after in range(1, n_tasks, 4):
+        shutil.rmtree(tmp_path / "work", ignore_errors=True)
+        shutil.rmtree(tmp_path / "c.perchdb", ignore_errors=True)
+        done = []
+        for attempt in range(100):
+            collection = Collection()
+            if kept:
+                collection = Collection.open(tmp_path / "c.perchdb", write=True)
+            workers = Losing(lost_after) if attempt < 2 else Here()
+            begun = None
+            if kept:
+                from perchtree.collection.resuming import next_row
+
+                begun = next_row(collection.progress, "persons", collection.next_id)
+            with collection:
+                try:
+                    Fit(collection, asked._replace(begun=begun), workers).run(Stop())
+                except LostError:
+                    continue
+                finally:
+                    done += workers.done
+                assert_same(collection, expected)
+                break
+        assert len(done) == len(set(map(str, done)))  # nothing was done twice
+
+
+def test_parts_may_be_damaged_or_removed_at_any_time(tmp_path):
+    np.save(tmp_path / "x.npy", grid(200))
+    work = tmp_path / "work"
+
+    class Vandal(Here):
+        """Damages or removes some part after every task."""
+
+        n_damaged = 0
+
+        def wait(self, handles, seconds):
+            done = super().wait(handles, seconds)
+            parts = sorted(
+                p for p in work.rglob("*") if p.is_file() and p.suffix == "" and p.name[0] != "."
+            )
+            parts = [p for p in parts if p.name != "job.json"]
+            if self._random.random() < 0.3 and self.n_damaged < 40:
+                part = self._random.choice(parts)
+                self.n_damaged += 1
+                if self._random.random() < 0.5:
+                    part.unlink()
+                else:
+                    part.write_bytes(part.read_bytes()[:-70] + b"x" * 70)
+            return done
+
+    vandal = Vandal(3)
+    found = fit_here(tmp_path / "x.npy", work, block_rows=40, workers=vandal)
+    assert vandal.n_damaged > 3
+    assert_same(found, alone(tmp_path / "x.npy"))
+
+
+def test_another_input_begins_anew(tmp_path):
+    work = tmp_path / "work"
+    np.save(tmp_path / "x.npy", grid(100))
+    with pytest.raises(LostError):
+        fit_here(tmp_path / "x.npy", work, block_rows=20, workers=Losing(8))
+    np.save(tmp_path / "x.npy", grid(120, seed=5))
+    assert_same(fit_here(tmp_path / "x.npy", work, block_rows=20), alone(tmp_path / "x.npy"))
+
+
+def test_a_work_folder_that_is_none(tmp_path):
+    np.save(tmp_path / "x.npy", grid(10))
+    with pytest.raises(FileExistsError, match="not of an earlier fit"):
+        fit_here(tmp_path / "x.npy", tmp_path)
+
+
+def test_what_only_one_machine_can_do(tmp_path):
+    np.save(tmp_path / "x.npy", grid(10))
+    for settings_ in ({"search": "beam"}, {"max_leaves": 9}):
+        with pytest.raises(ValueError, match="only one machine can do that"):
+            fit_here(tmp_path / "x.npy", tmp_path / "work", **settings_)
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match=r"a cluster reads \.npy and Parquet files"):
+        fit_here(tmp_path / "x.csv", tmp_path / "work")
+
+
+# Pieces
+
+
+def test_tasks_are_balanced_and_cover_every_pair(tmp_path):
+    np.save(tmp_path / "x.npy", grid(200))
+    workers = Here()
+    fit_here(tmp_path / "x.npy", tmp_path / "work", block_rows=10, workers=workers)
+    job = workers._job._replace(task_blocks=3, n_base=2)
+    for block in range(job.n_blocks):
+        spans = job.spans(block)
+        assert [other for span in spans for other in span] == list(range(-2, block + 1))
+        assert max(map(len, spans)) <= 3
+        assert max(map(len, spans)) - min(map(len, spans)) <= 1
+    assert sum(kind == SEARCH for kind, _ in workers.done) == 20
+
+
+def test_blocks_follow_from_the_input():
+    assert cut(1000, 8, None) == (1024, 64)
+    rows, others = cut(10**7, 384, None)
+    assert rows == 2**15
+    assert 1 <= others <= 64
+    assert cut(10**6, 10**6, None)[0] == 16  # wide rows
+
+
+def test_other_machines_are_refused(tmp_path):
+    np.save(tmp_path / "x.npy", grid(10))
+    workers = Here()
+    fit_here(tmp_path / "x.npy", tmp_path / "work", workers=workers)
+    job = workers._job
+    check_machine(job)
+    with pytest.raises(
+        OtherMachineError, match=r"has numba .*, this one has 0\.1: install the same"
+    ):
+        check_machine(job._replace(versions=job.versions | {"numba": "0.1"}))
+    with pytest.raises(OtherMachineError, match="set NUMBA_CPU_NAME"):
+        check_machine(job._replace(versions=job.versions | {"processor": "z80"}))
+    with pytest.raises(OtherMachineError, match="cannot see /nowhere: put it on a path"):
+        check_machine(job._replace(folder="/nowhere"))
+
+
+def test_parts(tmp_path):
+    path = tmp_path / "deep" / "part"
+    values = {"a": [1, None, "x", 2.5, True, "\ud800"]}
+    save_part(path, {"x": np.arange(3), "y": as_bytes(values)}, n=3)
+    meta, arrays = load_part(path)
+    assert meta == {"n": 3}
+    assert from_bytes(arrays["y"]) == values
+    path.write_bytes(path.read_bytes()[:-65] + b"?" * 65)
+    with pytest.raises(MissingPartError):
+        load_part(path)
+    with pytest.raises(MissingPartError):
+        load_part(tmp_path / "none")
