@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from .about import VERSION, completion, show_overview
 from .answering import ask
 from .asking import cut, info, predict, score
 from .changing import compact, merge, remove
@@ -13,10 +14,12 @@ from .demo import demo
 from .growing import add, fit, refine
 from .looking import changes, clusters
 from .running import describe, inert_usage_errors, say
+from .sampling import sample
 from .serving import serve
 from .showing import check, export, plot
 from .standing import keep
 from .vectors import encode
+from .warming import warmup
 
 
 class Commands(click.Group):
@@ -43,18 +46,25 @@ class Commands(click.Group):
 
 @click.group(
     cls=Commands,
+    invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(package_name="perchtree", prog_name="perch")
-def main() -> None:
-    """Online hierarchical clustering for very many points and very many clusters.
+@VERSION
+@click.pass_context
+def main(ctx: click.Context) -> None:
+    """Cluster very many points into very many clusters, and go on as more of them arrive.
 
-    From data to clusters: `perch fit data.npy -o data.perch`, then `perch cut data.perch -k 1000 -o
-    clusters.csv`. More points may be added at any time, by `perch add`, and taken out, by `perch
-    remove`.
+    `perch fit` builds a tree from a table, `perch clusters` shows its clusters, `perch cut` writes
+    the cluster of every row. More rows can be added at any time, by `perch add`, and removed, by
+    `perch remove`.
+
+    A TREE is a file, NAME.perch, or a folder, NAME.perchdb, in which every change is on the disk
+    when its command ends.
 
     Errors are one line on standard error. Exit codes: 0 fine, 1 failure, 2 wrong usage.
     """
+    if ctx.invoked_subcommand is None:
+        show_overview()
 
 
 for command in (
@@ -79,5 +89,8 @@ for command in (
     check,
     serve,
     demo,
+    sample,
+    warmup,
+    completion,
 ):
     main.add_command(command)

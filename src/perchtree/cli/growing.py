@@ -19,15 +19,19 @@ from .options import (
     TREE,
     Reading,
 )
+from .patience import patience
 from .presets import MODES, parameters
 from .running import Command, count, say
 
 if TYPE_CHECKING:
     from ..collection import Collection
     from ..collection.intake import Taken
+    from ..inputs.batches import Source
 
 MANY = 200_000
 """Points from which on a search in cells is recommended."""
+_SMALL = 4_000_000
+"""Bytes of a text file whose rows are counted, to see whether they are few."""
 
 
 @click.command(cls=Command)
@@ -215,7 +219,8 @@ def _grow(
     with listening() as stop:
         try:
             source = open_for(collection, reading, name, options["shuffle"], quiet=quiet)
-            _compile_ahead(collection, quiet)
+            few = _has_few_rows(name, source)
+            _compile_ahead(collection, few, quiet)
         except KeyboardInterrupt:
             say("stopped before the first point: nothing was saved")
             sys.exit(0 if name == "-" and stop.signal == signal.SIGTERM else 1)
@@ -238,7 +243,8 @@ def _grow(
             )  # fmt: skip
             if options["checkpoint"] is not None:
                 intake.checkpoint_to(path, options["checkpoint"])
-            taken = intake.run(stop)
+            with patience("working", quiet=quiet or not few or sys.stderr.isatty()):
+                taken = intake.run(stop)
         if collection.next_id > before:
             collection.save(path)
         if source.live and before == 0 and not quiet:
@@ -273,14 +279,29 @@ def _recommend_cells(collection: "Collection") -> None:
         )
 
 
-def _compile_ahead(collection: "Collection", quiet: bool) -> None:
+def _has_few_rows(name: str, source: "Source") -> bool:
+    """Whether an input is so small that what it may need is not worth compiling beforehand."""
+    from pathlib import Path
+
+    from ..warmup import FEW
+
+    if source.size is None or source.size <= FEW:  # rows, or not more of them than bytes
+        return source.size is not None
+    is_text = name.lower().endswith((".csv", ".tsv", ".jsonl"))
+    return is_text and source.size <= _SMALL and Path(name).read_bytes().count(b"\n") <= FEW
+
+
+def _compile_ahead(collection: "Collection", few: bool, quiet: bool) -> None:
     """Compile now all that may be needed later: not in the middle of a long run."""
+    if few and len(collection):
+        return
     from ..encode.hashed import Hashed
     from ..warmup import warm_up
 
-    warm_up(collection.settings)
-    if isinstance(collection.encoder, Hashed):
-        collection.encode([""])
+    with patience("compiling for this machine, the first time only", quiet=quiet):
+        warm_up(collection.settings, few=few)
+        if isinstance(collection.encoder, Hashed):
+            collection.encode([""])
 
 
 def _say_what_was_left_out(taken: "Taken", collection: "Collection", quiet: bool) -> None:

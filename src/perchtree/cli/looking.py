@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .choosing import CHOICE, choose
+from .choosing import ANSWERS, CHOICE, choose
 from .options import CRITERION, FORCE, QUIET, TREE, check_table
 from .running import Command, count, say
 
@@ -47,6 +47,7 @@ SINCE = click.option(
 @TREE
 @K
 @CHOICE
+@ANSWERS
 @CRITERION
 @click.option("--loosest", is_flag=True, help="The loosest first, not the largest.")
 @click.option(
@@ -134,6 +135,7 @@ def _members(collection: "Collection", labels: Any, cluster: int) -> dict[str, A
 @TREE
 @K
 @CHOICE
+@ANSWERS
 @CRITERION
 @SINCE
 @ROWS
