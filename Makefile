@@ -59,7 +59,7 @@ test-plain: $(READY)
 	NUMBA_DISABLE_JIT=1 $(PYTEST) tests/unit tests/property -m "not slow and not jit and not outer" $(COVERED)
 
 test-outer: $(READY) compile
-	$(PYTEST) tests/unit tests/cli tests/crash tests/serve tests/docs -m "outer and not slow" $(COVERED)
+	$(PYTEST) tests/unit tests/cli tests/crash tests/serve tests/pages -m "outer and not slow" $(COVERED)
 
 # Tracing makes Python several times as slow: the quick tests run without.
 coverage: $(READY) ## which lines the tests reach; at least 95 % of them
