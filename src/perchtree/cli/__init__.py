@@ -23,10 +23,15 @@ from .warming import warmup
 
 
 class Commands(click.Group):
-    """Commands are listed in the order in which one needs them."""
+    """Commands are listed in groups, in the order in which one needs them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, group in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(str(c.name), c.get_short_help_str(85)) for c in group])
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         with inert_usage_errors():
@@ -67,30 +72,15 @@ def main(ctx: click.Context) -> None:
         show_overview()
 
 
-for command in (
-    fit,
-    add,
-    encode,
-    remove,
-    merge,
-    compact,
-    refine,
-    correct,
-    ask,
-    cut,
-    clusters,
-    keep,
-    changes,
-    predict,
-    score,
-    info,
-    plot,
-    export,
-    check,
-    serve,
-    demo,
-    sample,
-    warmup,
-    completion,
-):
-    main.add_command(command)
+GROUPS = {
+    "Build a tree": (fit, add, encode, merge, refine),
+    "Clusters": (clusters, cut, predict, score, ask, correct),
+    "As data comes and goes": (keep, changes, remove, compact, serve),
+    "Look at a tree": (info, plot, export, check),
+    "For a start": (demo, sample, warmup, completion),
+}
+"""All commands, by what they are for."""
+
+for group in GROUPS.values():
+    for command in group:
+        main.add_command(command)

@@ -36,7 +36,7 @@ _PROMPT = "The same? y = yes, n = no, s = skip, u = undo, q = quit: "
     "most",
     type=click.IntRange(1),
     metavar="N",
-    help="Stop at so many answers in the file. [default: go on until q]",
+    help="Stop when the file has N answers. [default: go on until q]",
 )
 @click.option(
     "--correct",

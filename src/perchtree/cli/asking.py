@@ -66,7 +66,7 @@ def cut(
     quiet: bool,
     **choice: Any,
 ) -> None:
-    """Write the cluster of every point of TREE: a table of ids, clusters and confidences.
+    """Write a table with the cluster and the confidence of every point of TREE.
 
     With classes and texts, if the tree has them. A confidence says how firmly a point sits in its
     cluster, from 0 to 1. Clusters are numbered by their first points; when TREE has changed and is
@@ -286,7 +286,7 @@ def score(
     as_json: bool,
     **choice: Any,
 ) -> None:
-    """Compare TREE with known classes: dendrogram purity, pairwise F1, adjusted Rand index.
+    """Score TREE against known classes: purity, pairwise F1, adjusted Rand index.
 
     Purity, from 0 to 1, judges the whole tree: of the smallest subtree that holds two points of a
     class, it is the share of that class, in the mean over all such pairs. The other scores judge
@@ -375,7 +375,7 @@ def _is_noise(name: Any) -> bool:
 @TREE
 @JSON
 def info(tree: str, as_json: bool) -> None:
-    """Say what is in TREE."""
+    """Show what is in TREE."""
     from ..encode.interface import name_of
     from .opening import folder_bytes, open_collection
     from .presets import mode_name

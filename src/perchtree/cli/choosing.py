@@ -18,20 +18,20 @@ CHOICE = together(
         "--distance",
         type=click.FloatRange(0),
         metavar="T",
-        help="Instead: join what is at most this far apart (root mean squared distance; in a tree "
-        "of boxes, what extends over at most this distance).",
+        help="Instead: clusters up to this height, the root mean squared distance between the two "
+        "parts of a cluster (in a tree of boxes: the diagonal of its box).",
     ),
     click.option(
         "--similarity",
         type=click.FloatRange(-1, 1),
         metavar="S",
-        help="Instead, for --metric cosine: join what has at least this cosine similarity.",
+        help="Instead, for --metric cosine: the same as --distance, as a cosine similarity.",
     ),
     click.option(
         "--min-size",
         type=click.IntRange(1),
         metavar="M",
-        help="Instead: clusters that persist, of at least so many points.",
+        help="Instead: clusters that persist, of at least M points.",
     ),
 )
 

@@ -57,7 +57,7 @@ _SMALL = 4_000_000
 @FORCE
 @QUIET
 def fit(input: str, output: str, mode: str, force: bool, quiet: bool, **options: Any) -> None:
-    """Make a tree of the rows of INPUT, in their order.
+    """Build a tree from the rows of INPUT, in their order.
 
     INPUT is a .npy or .npz file, a Parquet file or a folder of them, CSV or TSV, JSON Lines (gzip
     too), the authors' data files (--format authors), or - for a stream of CSV or JSON Lines on
@@ -66,13 +66,13 @@ def fit(input: str, output: str, mode: str, force: bool, quiet: bool, **options:
     Memory holds the tree and one batch of rows. Ctrl-C saves what was inserted, says how to go on,
     and exits with 1; so does SIGTERM, but it exits with 0 if the input is a stream.
 
-    Where --text names a column and no columns are left for features, or --encode is given, vectors
-    are made of the texts. How rare words are is learned from the whole of a file, in a first pass,
-    or from the first batch of a stream; from then on it stays as it is.
+    If --text names a column and no columns are left for features, or --encode is given, texts are
+    turned into vectors. How rare each word is gets learned from the whole file, in a first pass, or
+    from the first batch of a stream, and does not change after that.
 
     In a folder, NAME.perchdb, every batch is on the disk before the next one is read. After an
-    interruption of any kind, the same command goes on by itself. A tree's file as INPUT is turned
-    into a folder as it is.
+    interruption of any kind, the same command goes on where it stopped. If INPUT is a tree's file,
+    it is converted into a folder.
 
     \b
     Examples:
@@ -173,7 +173,7 @@ def _input_name(name: str, reading: Reading, options: dict[str, Any]) -> str:
 def add(
     tree: str, input: str, n_jobs: int | None, update: bool, quiet: bool, **options: Any
 ) -> None:
-    """Add the rows of INPUT to TREE, which is replaced safely when all are in.
+    """Add the rows of INPUT to TREE, whose file is replaced in one step when all are in.
 
     Without --update, the tree is the one that `fit` would have made of all rows. If the tree knows
     its features by name, columns with these names are taken; if its vectors were made of texts,
@@ -342,20 +342,20 @@ def _say_how_to_go_on(
     default=1,
     show_default=True,
     type=click.IntRange(1),
-    help="How often to go over all points.",
+    help="Passes over all points.",
 )
 @click.option(
     "--neighbors",
     default=5,
     show_default=True,
     type=click.IntRange(1, 1000),
-    help="Neighbours looked at for each leaf.",
+    help="Neighbours to consider for each leaf.",
 )
 @click.option(
     "--time-limit",
     type=click.FloatRange(0, min_open=True),
     metavar="SECONDS",
-    help="Stop after about so long.",
+    help="Stop after about this many seconds.",
 )
 @N_JOBS
 @QUIET
@@ -367,7 +367,7 @@ def refine(
     n_jobs: int | None,
     quiet: bool,
 ) -> None:
-    """Improve TREE in place: look for grafts around every point. Not for the paper's modes.
+    """Improve TREE in place: look for a better place around every point. Not for the paper's modes.
 
     Ctrl-C keeps what was improved.
     """

@@ -69,7 +69,7 @@ def clusters(
     quiet: bool,
     **choice: Any,
 ) -> None:
-    """Show the clusters of TREE: size, cohesion, exemplar and, where there are texts, keywords.
+    """Show the clusters of TREE: size, cohesion, an exemplar, and keywords of texts.
 
     Clusters, and their numbers, are those of `perch cut` with the same options. The exemplar is a
     point close to the mean of its cluster. Cohesion is the mean confidence of a cluster's
