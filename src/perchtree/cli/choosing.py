@@ -71,7 +71,7 @@ def choose(
     answers: str | None = None,
 ) -> Chosen:
     """Cut a tree as the options say, without any where it stands out; corrections are applied."""
-    with patience("looking for clusters"):
+    with patience("looking for clusters (the first time, it also compiles)"):
         return _choose(collection, n_clusters, distance, similarity, min_size, criterion, answers)
 
 

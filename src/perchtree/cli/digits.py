@@ -16,6 +16,8 @@ from ..estimator import Perch
 from ..metrics import dendrogram_purity, pairwise_f1
 from ..outputs import check_output, open_table
 from ..peers import birch_parents
+from ..settings import Settings
+from ..warmup import warm_up
 from .patience import patience
 
 _BATCH = 200
@@ -66,7 +68,7 @@ def run_demo(seed: int, output: str, *, modes: bool, force: bool) -> None:
     console.print(f"A tree of all of them was built in {seconds:.2f} s. Clusters that stand out:\n")
     _show_clusters(console, model, classes)
 
-    table = Table(title=f"How good is that, and {n_classes} clusters?", title_justify="left")
+    table = Table(title="Compared with the true digits", title_justify="left")
     table.add_column("method")
     for title in ("purity", f"F1, {n_classes} clusters", "seconds"):
         table.add_column(title, justify="right")
@@ -100,16 +102,18 @@ def _grown(
     parameters: dict[str, Any], X: NDArray[Any], texts: list[str], classes: NDArray[Any], what: str
 ) -> tuple[Perch, float]:
     """A model that has taken in all batches, and how long that took, compiling aside."""
-    with patience(f"compiling {what} for this machine, once"):
-        Perch(**parameters).partial_fit(X[:_BATCH]).partial_fit(X)
-    model = Perch(**parameters)
 
-    def grow() -> None:
+    def grow() -> Perch:
+        model = Perch(**parameters)
         for first in range(0, len(X), _BATCH):
             part = slice(first, first + _BATCH)
             model.partial_fit(X[part], texts=texts[part], classes=classes[part])
+        return model
 
-    return model, _timed(grow)[1]
+    with patience(f"compiling {what} for this machine, once"):
+        warm_up(Settings.of(parameters), few=True)
+        grow()
+    return _timed(grow)
 
 
 def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
@@ -120,7 +124,7 @@ def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
 
 def _show_clusters(console: Console, model: Perch, classes: NDArray[np.int64]) -> None:
     table = Table()
-    for title in ("cluster", "images", "mostly", "of which"):
+    for title in ("cluster", "images", "mostly", "share"):
         table.add_column(title, justify="right")
     with patience("compiling the search for clusters, once"):
         labels = model.all_labels_

@@ -243,7 +243,10 @@ def _grow(
             )  # fmt: skip
             if options["checkpoint"] is not None:
                 intake.checkpoint_to(path, options["checkpoint"])
-            with patience("working", quiet=quiet or not few or sys.stderr.isatty()):
+            with patience(
+                "working (the first time, it also compiles)",
+                quiet=quiet or not few or sys.stderr.isatty(),
+            ):
                 taken = intake.run(stop)
         if collection.next_id > before:
             collection.save(path)

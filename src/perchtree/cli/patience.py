@@ -20,6 +20,7 @@ def patience(doing: str, *, quiet: bool = False) -> Iterator[None]:
     if quiet or sys.stderr is None or os.environ.get("PERCHTREE_QUIET"):
         yield
         return
+    os.environ["PERCHTREE_QUIET"] = "1"  # the package need not say it as well
     ended = threading.Event()
     shown = _on_terminal if sys.stderr.isatty() else _on_pipe
     thread = threading.Thread(target=_guarded, args=(shown, doing, ended), daemon=True)
@@ -27,6 +28,7 @@ def patience(doing: str, *, quiet: bool = False) -> Iterator[None]:
     try:
         yield
     finally:
+        os.environ.pop("PERCHTREE_QUIET", None)
         ended.set()
         thread.join()
 
