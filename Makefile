@@ -33,7 +33,7 @@ demo: $(USABLE) ## cluster a bundled data set online and explain the result
 	@$(BIN)/perch demo --force
 
 docs: $(READY) ## the documentation site, in build/site
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --clean
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --clean  # with --quiet it would not be strict
 	@echo "open build/site/index.html"
 
 dist: $(READY) ## build wheel and sdist, and check them with every Python that is found; minutes

@@ -16,6 +16,7 @@ SITE = {
 """Files outside of docs/, and the pages that show them."""
 
 _LINK = re.compile(r"\]\(([^)#:\s]+\.md)(#[^)\s]*)?\)")
+_PAGE = re.compile(r"(?<![\w/\"'.])docs/([\w/-]+)\.md(?![^<>]*</a>)")
 _WORKER = re.compile(r"https://unpkg\.com/iframe-worker/shim")
 _REMOTE = re.compile(r"""<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=["']?https?://[^>]*""")
 
@@ -32,6 +33,18 @@ def on_page_markdown(_markdown: str, page: Any, **_more: Any) -> str | None:
         return f"]({'../' * own.count('/')}{target}{found[2] or ''})"
 
     return _LINK.sub(moved, Path(names[0]).read_text("utf-8"))
+
+
+def on_page_content(html: str, page: Any, files: Any, **_more: Any) -> str:
+    """Docstrings and help texts name pages as files of the project: make links of that."""
+    up = "../" * page.url.count("/")
+
+    def linked(found: re.Match[str]) -> str:
+        if files.get_file_from_path(f"{found[1]}.md") is None:
+            return found[0]
+        return f'<a href="{up}{found[1]}.html">{found[0]}</a>'
+
+    return _PAGE.sub(linked, html)
 
 
 def on_post_page(output: str, page: Any, **_more: Any) -> str:
