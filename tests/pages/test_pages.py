@@ -2,7 +2,10 @@
 
 import contextlib
 import io
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,6 +35,20 @@ def test_the_first_example_runs(tmp_path, monkeypatch):
         exec(code, {"__name__": "__main__"})
     assert printed.getvalue().count(" - ") == 3
     assert (tmp_path / "questions.perch").exists()
+
+
+def test_the_site_is_built_without_a_warning(tmp_path):
+    """Strictly: broken links, missing references and remote scripts fail."""
+    pytest.importorskip("mkdocs")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "-d", str(tmp_path / "site")], cwd=PROJECT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr
+    first = (tmp_path / "site" / "index.html").read_text()
+    assert "unpkg" not in first
+    assert "Deduplicate records" in first
 
 
 def test_every_extra_is_in_the_table():
