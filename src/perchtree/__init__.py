@@ -47,7 +47,7 @@ __all__ = [
     "check_file",
 ]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Calibration": "clusters.calibrating",

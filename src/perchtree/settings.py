@@ -64,11 +64,11 @@ class Settings:
     linkage: str = _named(
         "average",
         ("average", "ward", "neighbors", "box"),
-        "What decides about rotations; box is the published algorithm.",
+        "How far apart two nodes are, by which rotations decide; box is the published algorithm.",
     )
     graft: int = _number(
         5,
-        "Neighbours to whose subtrees a point may be grafted.",
+        "Nearest neighbours around which subtrees may be grafted; 0 for no grafts.",
         least=0,
         most=1000,
     )
@@ -84,7 +84,7 @@ class Settings:
         0.98, "The share of nearest neighbours that a search in cells aims at.", is_share=True
     )
     max_leaves: int | None = _number(
-        None, "Collapsed mode: the most leaves; memory is bounded by them."
+        None, "Collapsed mode: keep at most so many leaves, which bounds memory."
     )
     metric: str = _named("euclidean", ("euclidean", "cosine"), "cosine normalises rows first.")
     n_jobs: int | None = _number(

@@ -72,7 +72,7 @@ def test_the_same_tree_of_every_kind_of_input(perch, kind, batch):
 
 def test_it_says_what_it_has_chosen(perch):
     told = perch("fit", write("csv"), "-o", "t.perch", *COLUMNS).stderr
-    assert "vectors are made of texts by chars, since texts have at most 120 characters" in told
+    assert "texts become vectors by the encoder chars, since half of them have at most 120" in told
     assert "learned from 16 texts" in told
     long = [" ".join(TITLES) for _ in TITLES]
     told = perch("fit", write("csv", long), "-o", "u.perch", *COLUMNS).stderr

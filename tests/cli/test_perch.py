@@ -1,5 +1,6 @@
 """The `perch` command as such."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,43 @@ def test_help_lists_the_commands(perch):
         assert "Usage:" in perch(name, "--help").output
 
 
+def test_alone_it_prints_a_short_overview(perch):
+    output = perch().output
+    assert output.count("\n") < 15
+    for command in ("perch fit", "perch clusters", "perch cut", "perch demo", "perch --help"):
+        assert command in output
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_completes(perch, shell):
+    script = perch("completion", shell).output
+    assert "_PERCH_COMPLETE" in script
+
+
+def test_completion_knows_commands_and_options():
+    def offered(line):
+        words = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
+        result = subprocess.run(
+            [sys.executable, "-c", "from perchtree.cli import main; main(prog_name='perch')"],
+            env={**os.environ, **words, "_PERCH_COMPLETE": "bash_complete"},
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        return result.stdout
+
+    assert "plain,clusters" in offered("perch clu")
+    assert "plain,--min-size" in offered("perch cut --min")
+
+
+def test_samples_are_made_from_their_seed(perch, tmp_path):
+    for kind in ("people", "questions", "messages"):
+        assert perch("sample", kind, "--rows", 20).stdout.count("\n") == 21
+        first = perch("sample", kind, "--rows", 9).stdout
+        assert first == perch("sample", kind, "--rows", 9).stdout
+        assert first != perch("sample", kind, "--rows", 9, "--seed", 1).stdout
+    perch("sample", "people", "-o", "people.csv")
+    assert "exists: use --force" in perch.fails("sample", "people", "-o", "people.csv")
+
+
 def test_usage_error(perch):
     perch("nonsense", code=2)
 
@@ -29,14 +67,17 @@ def test_the_manual_is_current():
 
 @pytest.mark.jit
 def test_demo(perch, tmp_path):
-    output = perch("demo").output
-    for line in ("PERCH", "PERCH-B", "PERCH-C", "PERCH-BC", "grafted", "Birch"):
+    output = perch("demo", "--modes").output
+    for line in ("PERCH,", "PERCH-B ", "PERCH-C ", "PERCH-BC ", "grafted", "Birch"):
         assert line in output
+    assert "Purity" in output
+    assert "F1" in output
+    assert "perch clusters perch-demo/digits.perch" in output
     names = sorted(path.name for path in (tmp_path / "perch-demo").glob("[!.]*"))
     assert names == ["clusters.csv", "digits.html", "digits.perch"]
     assert perch.json("score", "perch-demo/digits.perch")["dendrogram_purity"] > 0.8
     assert "exists: use --force" in perch.fails("demo")
-    perch("demo", "--force")
+    assert "PERCH-BC" not in perch("demo", "--force").output
 
 
 def test_help_is_quick_because_nothing_heavy_is_imported():

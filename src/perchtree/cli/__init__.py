@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from .about import VERSION, completion, show_overview
 from .answering import ask
 from .asking import cut, info, predict, score
 from .changing import compact, merge, remove
@@ -14,17 +15,24 @@ from .growing import add, fit, refine
 from .looking import changes, clusters
 from .planning import plan
 from .running import describe, inert_usage_errors, say
+from .sampling import sample
 from .serving import serve
 from .showing import check, export, plot
 from .standing import keep
 from .vectors import encode
+from .warming import warmup
 
 
 class Commands(click.Group):
-    """Commands are listed in the order in which one needs them."""
+    """Commands are listed in groups, in the order in which one needs them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, group in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(str(c.name), c.get_short_help_str(85)) for c in group])
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         with inert_usage_errors():
@@ -44,42 +52,36 @@ class Commands(click.Group):
 
 @click.group(
     cls=Commands,
+    invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(package_name="perchtree", prog_name="perch")
-def main() -> None:
-    """Online hierarchical clustering for very many points and very many clusters.
+@VERSION
+@click.pass_context
+def main(ctx: click.Context) -> None:
+    """Cluster very many points into very many clusters, and go on as more of them arrive.
 
-    From data to clusters: `perch fit data.npy -o data.perch`, then `perch cut data.perch -k 1000 -o
-    clusters.csv`. More points may be added at any time, by `perch add`, and taken out, by `perch
-    remove`.
+    `perch fit` builds a tree from a table, `perch clusters` shows its clusters, `perch cut` writes
+    the cluster of every row. More rows can be added at any time, by `perch add`, and removed, by
+    `perch remove`.
+
+    A TREE is a file, NAME.perch, or a folder, NAME.perchdb, in which every change is on the disk
+    when its command ends.
 
     Errors are one line on standard error. Exit codes: 0 fine, 1 failure, 2 wrong usage.
     """
+    if ctx.invoked_subcommand is None:
+        show_overview()
 
 
-for command in (
-    fit,
-    add,
-    encode,
-    remove,
-    merge,
-    compact,
-    refine,
-    correct,
-    ask,
-    cut,
-    clusters,
-    keep,
-    changes,
-    predict,
-    score,
-    info,
-    plan,
-    plot,
-    export,
-    check,
-    serve,
-    demo,
-):
-    main.add_command(command)
+GROUPS = {
+    "Build a tree": (fit, add, encode, merge, refine, plan),
+    "Clusters": (clusters, cut, predict, score, ask, correct),
+    "As data comes and goes": (keep, changes, remove, compact, serve),
+    "Look at a tree": (info, plot, export, check),
+    "For a start": (demo, sample, warmup, completion),
+}
+"""All commands, by what they are for."""
+
+for group in GROUPS.values():
+    for command in group:
+        main.add_command(command)

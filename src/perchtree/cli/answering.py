@@ -36,7 +36,7 @@ _PROMPT = "The same? y = yes, n = no, s = skip, u = undo, q = quit: "
     "most",
     type=click.IntRange(1),
     metavar="N",
-    help="Stop at so many answers in all. [default: go on until q]",
+    help="Stop at N answers in all. [default: go on until q]",
 )
 @click.option(
     "--correct",

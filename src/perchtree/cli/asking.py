@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ..inert import inert_line, short_list
-from .choosing import ANSWERS, CHOICE, Chosen, choose, taken_from
+from .choosing import ANSWERS, CHOICE, CHOICES, Chosen, choose, taken_from
 from .options import (
     CRITERION,
     FORCE,
@@ -66,7 +66,7 @@ def cut(
     quiet: bool,
     **choice: Any,
 ) -> None:
-    """Write the cluster of every point of TREE: a table of ids, clusters and confidences.
+    """Write a table with the cluster and the confidence of every point of TREE.
 
     With classes and texts, if the tree has them. A confidence says how firmly a point sits in its
     cluster, from 0 to 1. Clusters are numbered by their first points; when TREE has changed and is
@@ -266,6 +266,8 @@ def _predicted(
     metavar="K",
     help="How many clusters. [default: the number of classes]",
 )
+@CHOICE
+@ANSWERS
 @CRITERION
 @click.option(
     "--noise",
@@ -280,11 +282,18 @@ def score(
     tree: str,
     classes_file: str | None,
     n_clusters: int | None,
-    criterion: str | None,
     noise: str,
     as_json: bool,
+    **choice: Any,
 ) -> None:
-    """Compare TREE with known classes: dendrogram purity, pairwise F1, adjusted Rand index."""
+    """Score TREE against known classes: purity, pairwise F1, adjusted Rand index.
+
+    Purity, from 0 to 1, judges the whole tree: of the smallest subtree that holds two points of a
+    class, it is the share of that class, in the mean over all such pairs. The other scores judge
+    the clusters that `perch cut` would write with the same options. Precision is the share of
+    pairs in one cluster that are of one class, recall the share of pairs of one class that are in
+    one cluster, F1 their harmonic mean.
+    """
     import numpy as np
     from sklearn.metrics import adjusted_rand_score
 
@@ -303,8 +312,10 @@ def score(
     if not kept.any():
         raise ValueError("all classes are empty or negative: nothing to compare with")
     n_classes = len(np.unique(classes[kept]))
-    k = n_clusters or min(n_classes, collection.tree.n_leaves)
-    clusters, _, n_clusters = collection.corrected(collection.tree.cut(k, criterion=criterion))
+    if n_clusters is None and all(choice[name] is None for name in CHOICES):
+        n_clusters = min(n_classes, collection.tree.n_leaves)
+    asked_for = () if n_clusters is None else (n_clusters,)
+    clusters, _, n_clusters = choose(collection, asked_for, **taken_from(choice)).columns["cluster"]
     pairs = pairwise_scores(classes[kept], clusters[kept])
     purity = dendrogram_purity(collection.tree, np.where(kept, classes, -1), negative="drop")
     _show(
@@ -364,7 +375,7 @@ def _is_noise(name: Any) -> bool:
 @TREE
 @JSON
 def info(tree: str, as_json: bool) -> None:
-    """Say what is in TREE."""
+    """Show what is in TREE."""
     from ..encode.interface import name_of
     from .opening import folder_bytes, open_collection
     from .presets import mode_name

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 )
 @QUIET
 def remove(tree: str, ids: tuple[str, ...], file: str | None, missing: str, quiet: bool) -> None:
-    """Remove records from TREE, which is replaced safely when all are out.
+    """Remove records from TREE, whose file is replaced in one step when all are out.
 
     Nothing of their ids, texts, classes and vectors stays in the file. (A leaf that --max-leaves
     has collapsed keeps its bounding box until its last record is removed.) From a folder,
@@ -80,7 +80,7 @@ def remove(tree: str, ids: tuple[str, ...], file: str | None, missing: str, quie
 @TREE
 @QUIET
 def compact(tree: str, quiet: bool) -> None:
-    """Erase removed records from every file of a folder, and forget how it came to be.
+    """Erase removed records from every file of a folder, along with its history.
 
     TREE is a folder, NAME.perchdb. Its present tree becomes the beginning from which it is opened.
     If another process still reads an earlier state, this fails and says so.
@@ -128,7 +128,7 @@ def merge(
     force: bool,
     quiet: bool,
 ) -> None:
-    """Make one tree of the records of FIRST and SECOND; both files stay as they are.
+    """Merge the records of FIRST and SECOND into a new tree; both files stay as they are.
 
     The records of the smaller one are inserted into a copy of the larger one. The two must have the
     same settings and features, and both ids of your own or neither.

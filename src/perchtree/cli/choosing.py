@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from .options import together
+from .patience import patience
 from .running import count
 
 if TYPE_CHECKING:
@@ -17,20 +18,20 @@ CHOICE = together(
         "--distance",
         type=click.FloatRange(0),
         metavar="T",
-        help="Instead: join what is at most this far apart (root mean squared distance; in a tree "
-        "of boxes, what extends over at most this distance).",
+        help="Instead: clusters up to this height, the root mean squared distance between the two "
+        "parts of a cluster (in a tree of boxes: the diagonal of its box).",
     ),
     click.option(
         "--similarity",
         type=click.FloatRange(-1, 1),
         metavar="S",
-        help="Instead, for --metric cosine: join what has at least this cosine similarity.",
+        help="Instead, for --metric cosine: the same as --distance, as a cosine similarity.",
     ),
     click.option(
         "--min-size",
         type=click.IntRange(1),
         metavar="M",
-        help="Instead: clusters that persist, of at least so many points.",
+        help="Instead: clusters that persist, of at least M points.",
     ),
 )
 
@@ -44,10 +45,13 @@ ANSWERS = click.option(
 )
 
 
+CHOICES = ("distance", "similarity", "min_size", "answers")
+"""Options that take the place of a number of clusters."""
+
+
 def taken_from(options: dict[str, Any]) -> dict[str, Any]:
     """Those of a command's options that `choose` takes."""
-    names = ("distance", "similarity", "min_size", "criterion", "answers")
-    return {name: options[name] for name in names}
+    return {name: options[name] for name in (*CHOICES, "criterion")}
 
 
 class Chosen(NamedTuple):
@@ -68,6 +72,19 @@ def choose(
     answers: str | None = None,
 ) -> Chosen:
     """Cut a tree as the options say, without any where it stands out; corrections are applied."""
+    with patience("looking for clusters (the first time, it also compiles)"):
+        return _choose(collection, n_clusters, distance, similarity, min_size, criterion, answers)
+
+
+def _choose(
+    collection: "Collection",
+    n_clusters: tuple[int, ...],
+    distance: float | None,
+    similarity: float | None,
+    min_size: int | None,
+    criterion: str | None,
+    answers: str | None,
+) -> Chosen:
     tree, corrected = collection.tree, collection.corrected
     given = [bool(n_clusters), *(v is not None for v in (distance, similarity, min_size, answers))]
     if sum(given) > 1:
@@ -122,7 +139,7 @@ def _describe(suggestions: list[Any]) -> str:
     first, *others = suggestions
     if not first.stands_out:
         return (
-            f"nothing stands out from data without clusters: took --min-size "
+            f"no clusters stand out from data without clusters: took --min-size "
             f"{first.min_cluster_size}; try a smaller one, --distance or -k"
         )
     tries = [
@@ -130,6 +147,6 @@ def _describe(suggestions: list[Any]) -> str:
         for other in others
     ]
     return (
-        f"took --min-size {first.min_cluster_size}: its clusters stand out {first.score:.1f} times "
-        f"as much as without clusters; instead try {' or '.join([*tries, '--distance, -k'])}"
+        f"took --min-size {first.min_cluster_size}: these clusters stand out {first.score:.1f} "
+        f"times as much as in data without clusters; or try {', '.join([*tries, '--distance, -k'])}"
     )

@@ -3,10 +3,10 @@
 import click
 
 from .options import FORCE
-from .running import Command
+from .running import QuickCommand
 
 
-@click.command(cls=Command)
+@click.command(cls=QuickCommand)
 @click.option("--seed", default=0, show_default=True, help="Seed of the order of arrival.")
 @click.option(
     "-o",
@@ -16,9 +16,17 @@ from .running import Command
     metavar="FOLDER",
     help="Where the tree, its clusters and a page to look at are saved.",
 )
+@click.option("--modes", is_flag=True, help="Also in the paper's modes; compiles for minutes.")
 @FORCE
-def demo(seed: int, output: str, force: bool) -> None:
-    """Cluster scikit-learn's handwritten digits online, in every mode, next to Birch."""
-    from .digits import run_demo
+def demo(seed: int, output: str, modes: bool, force: bool) -> None:
+    """Cluster bundled images of handwritten digits, and explain the result.
 
-    run_demo(seed, output, force=force)
+    It takes about a minute the first time, because it compiles for this machine, and seconds
+    after that. Needs no data and no network.
+    """
+    from .patience import patience
+
+    with patience("starting"):
+        from .digits import run_demo
+
+    run_demo(seed, output, modes=modes, force=force)

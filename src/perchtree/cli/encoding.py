@@ -101,11 +101,11 @@ def say_encoder(collection: "Collection", reading: Reading) -> None:
     encoder = collection.encoder
     if encoder is None:
         return
-    told = f"vectors are made of texts by {name_of(encoder)}"
+    told = f"texts become vectors by the encoder {name_of(encoder)}"
     if isinstance(encoder, Hashed):
         if reading.encode in (None, "auto"):
             told += f", since {describe_choice(encoder)} (--encode takes another)"
-        told += f"; rarity is learned from {count(encoder.n_texts, 'text')}"
+        told += f"; how rare words are was learned from {count(encoder.n_texts, 'text')}"
     say(told)
 
 
@@ -114,6 +114,6 @@ def warn_of_small_sample(collection: "Collection") -> None:
     n_texts = getattr(collection.encoder, "n_texts", None)
     if n_texts is not None and n_texts < min(_FEW, len(collection)):
         say(
-            f"warning: rarity was learned from the first {count(n_texts, 'text')} of the stream; "
-            "to learn from more, fit a file of texts and add the stream to that"
+            f"warning: how rare words are was learned from the first {count(n_texts, 'text')} of "
+            "the stream; to learn from more, fit a file of texts and add the stream to that"
         )

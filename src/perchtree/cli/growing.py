@@ -20,15 +20,19 @@ from .options import (
     TREE,
     Reading,
 )
+from .patience import patience
 from .presets import MODES, parameters
 from .running import Command, count, say
 
 if TYPE_CHECKING:
     from ..collection import Collection
     from ..collection.intake import Taken
+    from ..inputs.batches import Source
 
 MANY = 200_000
 """Points from which on a search in cells is recommended."""
+_SMALL = 4_000_000
+"""Bytes of a text file whose rows are counted, to see whether they are few."""
 
 
 @click.command(cls=Command)
@@ -54,7 +58,7 @@ MANY = 200_000
 @FORCE
 @QUIET
 def fit(input: str, output: str, mode: str, force: bool, quiet: bool, **options: Any) -> None:
-    """Make a tree of the rows of INPUT, in their order.
+    """Build a tree from the rows of INPUT, in their order.
 
     INPUT is a .npy or .npz file, a Parquet file, a folder of .npy or Parquet files, CSV or TSV,
     JSON Lines (gzip too), the authors' data files (--format authors), or - for a stream of CSV or
@@ -63,13 +67,13 @@ def fit(input: str, output: str, mode: str, force: bool, quiet: bool, **options:
     Memory holds the tree and one batch of rows. Ctrl-C saves what was inserted, says how to go on,
     and exits with 1; so does SIGTERM, but it exits with 0 if the input is a stream.
 
-    Where --text names a column and no columns are left for features, or --encode is given, vectors
-    are made of the texts. How rare words are is learned from the whole of a file, in a first pass,
-    or from the first batch of a stream; from then on it stays as it is.
+    If --text names a column and no columns are left for features, or --encode is given, texts are
+    turned into vectors. How rare each word is gets learned from the whole file, in a first pass, or
+    from the first batch of a stream, and does not change after that.
 
     In a folder, NAME.perchdb, every batch is on the disk before the next one is read. After an
-    interruption of any kind, the same command goes on by itself. A tree's file as INPUT is turned
-    into a folder as it is.
+    interruption of any kind, the same command goes on where it stopped. If INPUT is a tree's file,
+    it is converted into a folder.
 
     With --ray, a cluster searches and this machine inserts: the tree is the same. INPUT is then a
     .npy or Parquet file, or a folder of them, on a path that all machines see. After an
@@ -175,7 +179,7 @@ def _input_name(name: str, reading: Reading, options: dict[str, Any]) -> str:
 def add(
     tree: str, input: str, n_jobs: int | None, update: bool, quiet: bool, **options: Any
 ) -> None:
-    """Add the rows of INPUT to TREE, which is replaced safely when all are in.
+    """Add the rows of INPUT to TREE, whose file is replaced in one step when all are in.
 
     Without --update, the tree is the one that `fit` would have made of all rows. If the tree knows
     its features by name, columns with these names are taken; if its vectors were made of texts,
@@ -223,7 +227,8 @@ def _grow(
     with listening() as stop:
         try:
             source = open_for(collection, reading, name, options["shuffle"], quiet=quiet)
-            _compile_ahead(collection, quiet)
+            few = _has_few_rows(name, source)
+            _compile_ahead(collection, few, quiet)
         except KeyboardInterrupt:
             say("stopped before the first point: nothing was saved")
             sys.exit(0 if name == "-" and stop.signal == signal.SIGTERM else 1)
@@ -252,7 +257,11 @@ def _grow(
                 )  # fmt: skip
                 if options["checkpoint"] is not None:
                     intake.checkpoint_to(path, options["checkpoint"])
-                taken = intake.run(stop)
+                with patience(
+                    "working (the first time, it also compiles)",
+                    quiet=quiet or not few or sys.stderr.isatty(),
+                ):
+                    taken = intake.run(stop)
             if collection.next_id > before:
                 collection.save(path)
         if source.live and before == 0 and not quiet:
@@ -290,14 +299,29 @@ def _recommend_cells(collection: "Collection") -> None:
         )
 
 
-def _compile_ahead(collection: "Collection", quiet: bool) -> None:
+def _has_few_rows(name: str, source: "Source") -> bool:
+    """Whether an input is so small that what it may need is not worth compiling beforehand."""
+    from pathlib import Path
+
+    from ..warmup import FEW
+
+    if source.size is None or source.size <= FEW:  # rows, or not more of them than bytes
+        return source.size is not None
+    is_text = name.lower().endswith((".csv", ".tsv", ".jsonl"))
+    return is_text and source.size <= _SMALL and Path(name).read_bytes().count(b"\n") <= FEW
+
+
+def _compile_ahead(collection: "Collection", few: bool, quiet: bool) -> None:
     """Compile now all that may be needed later: not in the middle of a long run."""
+    if few and len(collection):
+        return
     from ..encode.hashed import Hashed
     from ..warmup import warm_up
 
-    warm_up(collection.settings)
-    if isinstance(collection.encoder, Hashed):
-        collection.encode([""])
+    with patience("compiling for this machine, the first time only", quiet=quiet):
+        warm_up(collection.settings, few=few)
+        if isinstance(collection.encoder, Hashed):
+            collection.encode([""])
 
 
 def _say_what_was_left_out(taken: "Taken", collection: "Collection", quiet: bool) -> None:
@@ -338,20 +362,20 @@ def _say_how_to_go_on(
     default=1,
     show_default=True,
     type=click.IntRange(1),
-    help="How often to go over all points.",
+    help="Passes over all points.",
 )
 @click.option(
     "--neighbors",
     default=5,
     show_default=True,
     type=click.IntRange(1, 1000),
-    help="Neighbours looked at for each leaf.",
+    help="Neighbours to consider for each leaf.",
 )
 @click.option(
     "--time-limit",
     type=click.FloatRange(0, min_open=True),
     metavar="SECONDS",
-    help="Stop after about so long.",
+    help="Stop after about this many seconds.",
 )
 @N_JOBS
 @QUIET
@@ -363,7 +387,7 @@ def refine(
     n_jobs: int | None,
     quiet: bool,
 ) -> None:
-    """Improve TREE in place: look for grafts around every point. Not for the paper's modes.
+    """Improve TREE in place: look for a better place around every point. Not for the paper's modes.
 
     Ctrl-C keeps what was improved.
     """

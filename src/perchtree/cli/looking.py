@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .choosing import CHOICE, choose
+from .choosing import ANSWERS, CHOICE, choose
 from .options import CRITERION, FORCE, QUIET, TREE, check_table
 from .running import Command, count, say
 
@@ -47,6 +47,7 @@ SINCE = click.option(
 @TREE
 @K
 @CHOICE
+@ANSWERS
 @CRITERION
 @click.option("--loosest", is_flag=True, help="The loosest first, not the largest.")
 @click.option(
@@ -68,7 +69,7 @@ def clusters(
     quiet: bool,
     **choice: Any,
 ) -> None:
-    """Show the clusters of TREE: size, cohesion, exemplar and, where there are texts, keywords.
+    """Show the clusters of TREE: size, cohesion, an exemplar, and keywords of texts.
 
     Clusters, and their numbers, are those of `perch cut` with the same options. The exemplar is a
     point close to the mean of its cluster. Cohesion is the mean confidence of a cluster's
@@ -134,6 +135,7 @@ def _members(collection: "Collection", labels: Any, cluster: int) -> dict[str, A
 @TREE
 @K
 @CHOICE
+@ANSWERS
 @CRITERION
 @SINCE
 @ROWS

@@ -68,7 +68,7 @@ def setting_option(name: str, rule: Rule) -> Callable[[F], F]:
     """The option for a setting; one that is not given is None."""
     usual = getattr(USUAL, name)
     default = f" [default: {usual}]" if usual is not None else ""
-    kind: Any = click.IntRange(rule.least)
+    kind: Any = click.INT if rule.least is None else click.IntRange(rule.least)
     if rule.is_share:
         kind = click.FloatRange(0, 1, min_open=True)
     if rule.choices:
@@ -107,14 +107,14 @@ INPUT_COLUMNS = together(
         "--text",
         multiple=True,
         metavar="NAME",
-        help="The column that says what a row is; given several times, their texts are joined. "
-        "If there are no features, vectors are made of it.",
+        help="The column with the text of a row; may be given several times, the texts are joined. "
+        "If there are no features, it is turned into vectors.",
     ),
     click.option(
         "--encode",
         metavar="ENCODER",
-        help="Make vectors of the texts, by auto, chars, words (words:512 for 512 dimensions), "
-        "wordllama, model2vec:NAME, sentence-transformers:NAME or module:object; see "
+        help="How to turn texts into vectors: auto, chars, words (words:512 for 512 dimensions), "
+        "wordllama, model2vec:NAME, sentence-transformers:NAME or module:object: see "
         "docs/text.md. [default: auto if there are no features, that of TREE if it has one]",
     ),
     click.option(
@@ -140,7 +140,7 @@ INPUT_COLUMNS = together(
     click.option(
         "--skip-bad",
         is_flag=True,
-        help="Count and leave out rows that cannot be used, instead of stopping.",
+        help="Skip and count rows that cannot be used, instead of stopping at the first.",
     ),
 )
 
@@ -158,13 +158,13 @@ GROWING = together(
         default=0,
         type=click.IntRange(0),
         metavar="N",
-        help="Leave out the first N rows: to go on after an interruption.",
+        help="Skip the first N rows: to go on after an interruption.",
     ),
     click.option(
         "--checkpoint",
         type=click.FloatRange(0, min_open=True),
         metavar="SECONDS",
-        help="Save again and again.",
+        help="Save every SECONDS seconds.",
     ),
     click.option(
         "--ray",

@@ -1,6 +1,7 @@
 """How every command runs: errors in one line, an exit code, a traceback only if asked for."""
 
 import contextlib
+import importlib
 import os
 import sys
 import warnings
@@ -10,6 +11,7 @@ from typing import Any
 import click
 
 from ..inert import MAX_LINE, inert_line
+from .patience import patience
 
 _HELP = getattr(click.exceptions, "NoArgsIsHelpError", ())
 """How newer versions of click show help if there are no arguments."""
@@ -21,6 +23,9 @@ RENAMED = {"--label": "--class", "--labels": "--classes", "--beam": "--beam-widt
 
 class Command(click.Command):
     """A command that fails with one line and exit code 1; --debug shows where."""
+
+    opens_trees = True
+    """Whether it works on a collection, whose import takes a second or two."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -46,6 +51,9 @@ class Command(click.Command):
         shown = warnings.showwarning
         warnings.showwarning = lambda message, *_args, **_more: say(f"warning: {message}")
         try:
+            if self.opens_trees:
+                with patience("starting"):
+                    importlib.import_module("perchtree.collection")
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
@@ -67,6 +75,12 @@ class Command(click.Command):
             # `python -m` kills itself at its end, whatever the exit code, if ever an interrupt has
             # left exec() of a string (imports do that); the next exec() makes it forget.
             exec("")
+
+
+class QuickCommand(Command):
+    """A command that needs no collection, or says itself what it waits for."""
+
+    opens_trees = False
 
 
 def _remember_debug(ctx: click.Context, _param: click.Parameter, value: bool) -> None:

@@ -21,7 +21,7 @@ _DEMO_DISTANCE = 40.0
 @click.option("--encoder", help="Of a new folder: what makes vectors of texts, such as words.")
 @click.option(
     "--distance", type=click.FloatRange(0, max=1e30),
-    help="Keep clusters of what is at most so far apart up to date. [default: as the folder does]",
+    help="Keep clusters at this distance up to date. [default: as the folder does]",
 )  # fmt: skip
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option(

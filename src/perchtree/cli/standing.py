@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     "--distance",
     type=click.FloatRange(0),
     metavar="X",
-    help="Keep together what is at most so far apart.",
+    help="Clusters up to this height, as in `perch cut --distance`.",
 )
 @click.option(
     "--similarity",

@@ -39,7 +39,7 @@ def encode(
     quiet: bool,
     **options: Any,
 ) -> None:
-    """Write the vectors of the texts of INPUT: what `perch fit` does first, by itself.
+    """Turn the texts of INPUT into vectors and write them; `perch fit` does that by itself.
 
     The table has each row's id (--id, or its number), its class and its text if they are named, and
     its vector.

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .._kernels.schema import Counts, Tree
 from .._validate import as_points, as_rows
 from ..search.axes import Image, find_axes
+from ..search.exact import AHEAD_ROWS
 from ..search.images import make_space, rotate_rows
 from ..search.interface import Leaves, Part, Rows, Search
 from ..search.products import Nearest, Points, scan
@@ -85,7 +86,7 @@ def _time_pairs(rows: NDArray[np.float32]) -> tuple[float, float]:
     queries, points = rows[:_QUERIES], rows[_QUERIES:]
     ids = np.arange(len(points), dtype=np.int32)
     bounds = np.stack([rows.min(axis=0), rows.max(axis=0)])
-    axes = find_axes(Points(points, ids), bounds, USUAL.neighbors)
+    axes = find_axes(Points(points, ids), bounds, USUAL.neighbors, AHEAD_ROWS)
     images: list[Image | None] = [None, None]
     rotate = 0.0
     if axes is not None:

@@ -13,6 +13,7 @@ from .._validate import as_points
 from ..encode.interface import Encoder, encode_texts, plain_texts
 from ..inputs.batches import Batch, InputError
 from ..search.axes import find_axes
+from ..search.exact import AHEAD_ROWS
 from ..search.images import make_space
 from ..search.products import Nearest, Points, scan
 from ..search.scanning import MANY_ROWS, is_poor
@@ -111,7 +112,9 @@ def find_shared_axes(job: Job) -> None:
         bounds = np.stack([np.min(lower, axis=0), np.max(upper, axis=0)])
         # As on one machine: with fewer points axes are not worth their cost.
         if len(rows) >= 2048:
-            axes = find_axes(Points(rows, np.arange(len(rows), dtype=np.int32)), bounds, job.k)
+            axes = find_axes(
+                Points(rows, np.arange(len(rows), dtype=np.int32)), bounds, job.k, AHEAD_ROWS
+            )
     save_part(job.axes_path, save_axes(axes))
 
 

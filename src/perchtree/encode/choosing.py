@@ -28,7 +28,7 @@ def choose_encoder(texts: Sequence[str]) -> type[Hashed]:
 def describe_choice(encoder: Hashed) -> str:
     """Why `choose_encoder` has taken this one."""
     than = "more than" if isinstance(encoder, Words) else "at most"
-    return f"texts have {than} {LONG} characters in the median"
+    return f"half of them have {than} {LONG} characters"
 
 
 class Auto:
