@@ -41,7 +41,7 @@ def test_more_workers_take_less_until_the_tree_decides(plan):
 
 def test_search_is_quadratic_and_the_tree_nearly_linear():
     small, large = (exact_plan(CONSTANTS, n, 384, 100, held=2**40) for n in (10**6, 10**7))
-    assert 80 < large.search / small.search < 101
+    assert 50 < large.search / small.search < 101  # reading is linear
     assert 10 < large.tree / small.tree < 15
     assert tree_seconds(CONSTANTS, 1000) == pytest.approx(0.05)
 

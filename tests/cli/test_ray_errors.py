@@ -32,6 +32,10 @@ def test_no_cluster(perch):
 def test_another_version_of_ray():
     error = RuntimeError("Version mismatch: The cluster was started with:\n  Ray: 2.1")
     assert "another version of Ray or Python: Version mismatch" in cluster._why_not("a:1", error)
+    silent = RuntimeError("no answer\nfrom it")
+    assert "at a:1 does not answer, try again: no answer from it" in cluster._why_not("a:1", silent)
+    absent = ConnectionError("Could not find any running Ray instance.")
+    assert "there is no Ray cluster at auto: start one" in cluster._why_not("auto", absent)
 
 
 def test_usage(perch):

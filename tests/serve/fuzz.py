@@ -114,7 +114,9 @@ def fuzz(least, per_run=100, seed=1, phases="coverage,fuzzing,stateful"):
         ):
             while total < least:
                 for process, encoder in ((plain, None), (encoded, "chars")):
-                    schema = httpx.get(f"{process.url}/openapi.json", trust_env=False).json()
+                    schema = httpx.get(
+                        f"{process.url}/openapi.json", trust_env=False, timeout=60
+                    ).json()
                     known = informed(schema, encoder), ALWAYS_OFF + INFORMED_OFF
                     for given, checks in (known, (schema, ALWAYS_OFF)):
                         total += run_once(process.url, given, folder, per_run, seed, phases, checks)
@@ -122,7 +124,7 @@ def fuzz(least, per_run=100, seed=1, phases="coverage,fuzzing,stateful"):
                         seed += 1
                         if total >= least:
                             break
-                    alive = httpx.get(f"{process.url}/ready", trust_env=False)
+                    alive = httpx.get(f"{process.url}/ready", trust_env=False, timeout=60)
                     assert alive.status_code == 200
             for process in (plain, encoded):
                 assert process.stop() == 0, process.errors

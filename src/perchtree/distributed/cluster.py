@@ -17,6 +17,8 @@ from .worker import OtherMachineError, carry_out, check_machine
 
 Handle = Any
 
+_ATTEMPTS, _ATTEMPT_SECONDS = 3, 3.0
+"""How often a cluster is asked to let us in, and how long to wait in between."""
 _COUNT_SECONDS = 2.0
 """After which workers are counted again: machines may come and go."""
 
@@ -66,50 +68,63 @@ def connected(address: str, n_jobs: int | None = None) -> Iterator["RayWorkers"]
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        quiet = {"logging_level": logging.FATAL, "log_to_driver": False}
-        try:
-            if address == "local":
-                n_cpus = count_jobs(-1 if n_jobs is None else n_jobs)
-                ray.init(
-                    address="local", num_cpus=n_cpus, include_dashboard=False,
-                    object_store_memory=2**27, **quiet,
-                )  # fmt: skip
-            else:
-                ray.init(address=_reachable(address), **quiet)
-        except (ConnectionError, RuntimeError, ValueError) as error:
-            raise ConnectionError(_why_not(address, error)) from None
+        _connect(ray, address, n_jobs)
     try:
         yield RayWorkers(ray)
     finally:
         ray.shutdown()
 
 
-def _reachable(address: str) -> str:
-    """The address, if somebody listens there: Ray itself would try for a long time."""
+def _connect(ray: Any, address: str, n_jobs: int | None) -> None:
+    quiet = {"logging_level": logging.FATAL, "log_to_driver": False}
+    if address == "local":
+        n_cpus = count_jobs(-1 if n_jobs is None else n_jobs)
+        quiet |= {"num_cpus": n_cpus, "include_dashboard": False, "object_store_memory": 2**27}
+    elif address != "auto":
+        _check_address(address)
+    for attempts_left in reversed(range(_ATTEMPTS)):
+        try:
+            ray.init(address=address, **quiet)
+            return
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            ray.shutdown()
+            # A cluster that is busy, or has just lost a machine, may not answer in time.
+            if attempts_left == 0 or "ersion mismatch" in str(error) or is_absent(error):
+                raise ConnectionError(_why_not(address, error)) from None
+        time.sleep(_ATTEMPT_SECONDS)
+
+
+def is_absent(error: Exception) -> bool:
+    """Whether Ray says that there is no cluster, not that it has failed to reach one."""
+    return isinstance(error, ConnectionError) and "Could not find any running" in str(error)
+
+
+def _check_address(address: str) -> None:
+    """Refuse an address where nobody listens: Ray itself would try for a long time."""
     host, colon, port = address.rpartition(":")
-    if address == "auto":
-        return address
     if not colon or not port.isdecimal():
-        raise ValueError("an address is HOST:PORT, auto or local")
+        raise ValueError(f"--ray {address}: an address is HOST:PORT, auto or local")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
-    except OSError as error:
-        raise ConnectionError(str(error)) from None
-    return address
+    except OSError:
+        raise ConnectionError(_no_cluster(address)) from None
 
 
-def _why_not(address: str, error: Exception) -> str:
-    text = str(error)
-    if "ersion mismatch" in text:
-        first = " ".join(text.split())[:200]
-        return f"the cluster at {address} has another version of Ray or Python: {first}"
-    if isinstance(error, ValueError):
-        return f"--ray {address}: {text}"
-    if address == "local":
-        return f"Ray cannot be started here: {' '.join(text.split())[:200]}"
+def _no_cluster(address: str) -> str:
     return (
         f"there is no Ray cluster at {address}: start one by `ray start --head`, or use --ray local"
     )
+
+
+def _why_not(address: str, error: Exception) -> str:
+    told = " ".join(str(error).split())[:200]
+    if "ersion mismatch" in told:
+        return f"the cluster at {address} has another version of Ray or Python: {told}"
+    if is_absent(error):
+        return _no_cluster(address)
+    if address == "local":
+        return f"Ray cannot be started here: {told}"
+    return f"the Ray cluster at {address} does not answer, try again: {told}"
 
 
 class RayWorkers:
