@@ -2,6 +2,8 @@
 
 import csv
 import io
+import json
+import struct
 from collections import Counter
 
 import numpy as np
@@ -44,6 +46,20 @@ def test_boxes_in_view(http):
         size for size, edges in zip(columns["size"], columns["edges"], strict=True) if edges & 4
     )
     assert on_top <= 120
+
+
+def test_boxes_as_bytes_are_the_same(http):
+    asked = {"left": 10, "right": 90, "smallest": 2, "k": 7}
+    told = http.get(f"{EXPLORER}/boxes", params=asked).json()
+    answer = http.get(f"{EXPLORER}/boxes", params=asked | {"packed": True})
+    assert answer.headers["content-type"] == "application/octet-stream"
+    (length,) = struct.unpack("<I", answer.content[:4])
+    values = json.loads(answer.content[4 : 4 + length])
+    for name, kind, place, n in values.pop("columns"):
+        column = np.frombuffer(answer.content, f"<{kind}", n, 4 + length + place).tolist()
+        expected = [2**32 - 1 if v is None else v for v in told["columns"][name]]
+        assert column == pytest.approx(expected, rel=1e-3), name
+    assert values == {name: value for name, value in told.items() if name != "columns"}
 
 
 def test_positions_count_from_an_anchor(http):

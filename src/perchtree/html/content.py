@@ -13,6 +13,7 @@ from ..exports.aligned import numbered_classes
 from ..inert import one_line
 from .boxes import Boxes
 from .offered import Offered, Said
+from .packing import Columns
 
 _LONGEST_CLASS = 60
 _KEYWORDS, _LONGEST_WORD = 4, 24
@@ -21,8 +22,6 @@ _WORDS_FROM = 4
 _SAMPLED = 64
 """Points of a box among which its exemplar is looked for, evenly spread."""
 _MOST_SAID = 1000
-
-Columns = dict[str, NDArray[Any]]
 
 
 class Content:

@@ -3,15 +3,12 @@
 import base64
 import hashlib
 import html
-import json
 import re
-import struct
 import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from .._arguments import as_count
@@ -22,10 +19,9 @@ from ..files.replacing import replacing
 from ..inert import one_line
 from .assets import PAGE, STYLE, joined_modules, read_asset
 from .boxes import Boxes
-from .content import Columns, Content
+from .content import Content
 from .offered import Cut, Numbered, Said, offer
-
-_KINDS = {"uint8": "u1", "uint32": "u4", "float32": "f4"}
+from .packing import Columns, packed
 
 
 @renamed(labels="classes", max_leaves="branches")
@@ -116,13 +112,13 @@ def _filled(title: str, values: dict[str, Any], columns: Columns) -> bytes:
     The content is compressed, so that nothing in it can be taken for a part of the page.
     """
     style, script = read_asset(STYLE), joined_modules("main.js")
-    packed = base64.b64encode(zlib.compress(packed_content(values | {"title": title}, columns), 6))
+    data = base64.b64encode(zlib.compress(packed(values | {"title": title}, columns), 6))
     policy = html.escape(_policy(style, script))
     return filled_page(
         title=html.escape(title),
         policy=f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n',
         style=f"<style>{style}</style>",
-        data=f'<script type="text/plain" id="data">{packed.decode()}</script>\n',
+        data=f'<script type="text/plain" id="data">{data.decode()}</script>\n',
         script=f'<script type="module">{script}</script>',
     ).encode()
 
@@ -130,24 +126,6 @@ def _filled(title: str, values: dict[str, Any], columns: Columns) -> bytes:
 def filled_page(**parts: str) -> str:
     """The explorer's page with its parts."""
     return re.sub(r"\{\{(\w+)\}\}", lambda gap: parts[gap[1]], read_asset(PAGE))
-
-
-def packed_content(values: dict[str, Any], columns: Columns) -> bytes:
-    """A length, small values as JSON of so many bytes, and columns; all at multiples of four bytes.
-
-    `columns` among the values tells where they are, from the end of the JSON on: name, kind, place
-    and length.
-    """
-    listed, parts, place = [], [], 0
-    for name, column in columns.items():
-        data = np.ascontiguousarray(column, column.dtype.newbyteorder("<")).tobytes()
-        listed.append((name, _KINDS[str(column.dtype)], place, len(column)))
-        parts.append(data + bytes(-len(data) % 4))
-        place += len(parts[-1])
-    told = json.dumps(values | {"columns": listed}, ensure_ascii=False, separators=(",", ":"))
-    text = told.encode()
-    text += b" " * (-len(text) % 4)
-    return b"".join([struct.pack("<I", len(text)), text, *parts])
 
 
 def _policy(style: str, script: str) -> str:

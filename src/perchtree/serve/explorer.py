@@ -8,8 +8,11 @@ from typing import Annotated, Any
 
 import numpy as np
 from fastapi import APIRouter, Query, Request, Response
+from numpy.typing import NDArray
 
 from ..html.assets import ICON, STYLE, module_names, read_asset
+from ..html.packing import Columns
+from ..html.packing import packed as packed_columns
 from ..html.page import filled_page
 from . import schemas
 from .answers import answers
@@ -24,6 +27,10 @@ from .standing import as_events
 from .versions import How
 
 _FOLDER = "/assets/explorer"
+_PACKED = "application/octet-stream"
+_BYTES: dict[int | str, dict[str, Any]] = {
+    200: {"content": {_PACKED: {"schema": {"type": "string", "format": "binary"}}}}
+}
 _KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _EVENTS = 5_000
 """Events that are counted, the newest."""
@@ -57,7 +64,7 @@ def make_router(service: Service) -> APIRouter:
             thresholds=[] if version is None else thresholds(version),
         )  # fmt: skip
 
-    @router.get("/explorer/boxes", responses=wrong, response_model=schemas.BoxesInView)
+    @router.get("/explorer/boxes", responses=wrong | _BYTES, response_model=schemas.BoxesInView)
     async def boxes(
         left: Annotated[int, Query(ge=-(2**62), le=2**62)] = 0,
         right: Annotated[int, Query(ge=-(2**62), le=2**62)] = 2**62,
@@ -69,6 +76,7 @@ def make_router(service: Service) -> APIRouter:
         k: K = None,
         min_size: MinSize = None,
         threshold: Threshold = None,
+        packed: Annotated[bool, Query(description="As bytes, for the page.")] = False,
     ) -> Response:
         """Boxes that can be seen between two positions, and the clusters they are in.
 
@@ -76,10 +84,10 @@ def make_router(service: Service) -> APIRouter:
         tree, and takes one row. At most 20,000 are told, the largest.
         """
         how = asked(k, min_size, threshold)
-        return await turns.slow(_boxes, how, left, right, smallest, anchor)
+        return await turns.slow(_boxes, how, left, right, smallest, anchor, packed)
 
     def _boxes(
-        how: How | None, left: int, right: int, smallest: int, anchor: int | None
+        how: How | None, left: int, right: int, smallest: int, anchor: int | None, packed: bool
     ) -> Response:
         picture = Picture(service, how)
         if anchor is not None:
@@ -88,9 +96,12 @@ def make_router(service: Service) -> APIRouter:
         told = {
             "operation": picture.version.operation, "points": picture.version.table.n_points,
             "left": left, "n_clusters": len(picture.clustering),
-            "columns": picture.columns(left, right, smallest),
         }  # fmt: skip
-        return Response(json.dumps(told, separators=(",", ":")), media_type="application/json")
+        columns = picture.columns(left, right, smallest)
+        if packed:
+            return Response(as_packed(told, columns), media_type=_PACKED)
+        lists = {name: _listed(column) for name, column in columns.items()}
+        return Response(json.dumps(told | {"columns": lists}), media_type="application/json")
 
     @router.get("/explorer/names", responses=wrong)
     async def box_names(
@@ -323,6 +334,23 @@ def _page(picture: Picture, ids: list[int], skip: int, limit: int) -> schemas.Ro
     by_id = {row["id"]: row for row in rows}
     ordered = [by_id[i] for i in ids[skip : skip + limit] if i in by_id]
     return schemas.RowsInOrder(total=len(ids), rows=[schemas.Row(**row) for row in ordered])
+
+
+def _listed(column: NDArray[Any]) -> list[Any]:
+    if column.dtype.kind == "f":
+        return [float(f"{value:.4g}") for value in column.tolist()]
+    return [None if value < 0 else value for value in column.tolist()]
+
+
+def as_packed(told: dict[str, Any], columns: Columns) -> bytes:
+    """Columns as a page takes them, "none" as the largest number."""
+    return packed_columns(
+        told,
+        {
+            name: column if column.dtype.kind == "f" else column.astype(np.uint32)
+            for name, column in columns.items()
+        },
+    )
 
 
 def _parsed(picture: Picture, name: str) -> int:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from .._kernels.schema import NONE
 from ..html.boxes import Boxes, Runs, orders_of
+from ..html.packing import Columns
 from .describing import Topics
 from .problems import Problem
 from .schemas import ClassCount
@@ -66,8 +67,8 @@ class Picture:
 
     # Boxes
 
-    def columns(self, left: int, right: int, smallest: int) -> dict[str, list[Any]]:
-        """Boxes that can be seen between two positions, column by column."""
+    def columns(self, left: int, right: int, smallest: int) -> Columns:
+        """Boxes that can be seen between two positions, column by column; -1 for no cluster."""
         boxes, runs = self.boxes, self.clustering.runs
         found = boxes.within(left, right, smallest)
         while len(found) > MOST_BOXES:
@@ -76,12 +77,10 @@ class Picture:
         starts, sizes = boxes.starts[found], boxes.sizes[found]
         labels = runs.labels_within(starts, starts + sizes)
         return {
-            "start": starts.tolist(), "size": sizes.tolist(),
-            "level": boxes.levels[found].tolist(),
-            "height": [float(f"{height:.4g}") for height in boxes.heights[found].tolist()],
-            "first": boxes.firsts[found].tolist(), "order": orders_of(sizes).tolist(),
-            "cluster": self.numbers(labels), "of": self.firsts(labels),
-            "edges": self._edges(found, labels, runs).tolist(),
+            "start": starts, "size": sizes, "level": boxes.levels[found],
+            "height": boxes.heights[found].astype(np.float32), "first": boxes.firsts[found],
+            "order": orders_of(sizes), "cluster": _with_gaps(self.numbers(labels)),
+            "of": _with_gaps(self.firsts(labels)), "edges": self._edges(found, labels, runs),
         }  # fmt: skip
 
     def _edges(self, found: Ids, labels: Ids, runs: Runs) -> Ids:
@@ -256,6 +255,10 @@ def thresholds(version: Version) -> list[float]:
     heights = version.table.heights  # merges are in the order of their heights
     found = [heights[-count] for count in counts if 1 < count <= n_points // 2]
     return [value for value in dict.fromkeys(float(f"{v:.3g}") for v in found) if value > 0]
+
+
+def _with_gaps(values: list[int | None]) -> Ids:
+    return np.array([NONE if value is None else value for value in values], np.int64)
 
 
 def _spread(ids: Ids, most: int = _SAMPLED) -> Ids:

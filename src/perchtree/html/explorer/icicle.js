@@ -121,11 +121,12 @@ export class Icicle {
   }
 
   async fetchNames() {
+    if (this.naming) return;
     const wanted = this.have.boxes.filter(box => {
       const left = Math.max(0, this.toX(box.start)), right = Math.min(this.width, this.toX(box.start + box.size));
       return right - left > NAMED && !this.names.has(nameKey(box));
     }).sort((a, b) => a.level - b.level || b.size - a.size).slice(0, MOST_NAMES);
-    if (!wanted.length || this.naming) return;
+    if (!wanted.length) return;
     this.naming = true;
     try {
       const found = await this.app.source.names(wanted);

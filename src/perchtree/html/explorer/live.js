@@ -1,5 +1,7 @@
 // A tree that a service keeps. What is asked for is what can be seen.
 
+import { NONE, unpacked } from "./packed.js";
+
 export class NeedsToken extends Error {}
 
 const FEW = 1000;
@@ -37,7 +39,10 @@ export class LiveSource {
   }
 
   async ask(path, params, options) {
-    const answer = await this.request(path, params, options);
+    return this.read(await this.request(path, params, options));
+  }
+
+  async read(answer) {
     const body = await answer.json().catch(() => ({ error: `the service answered ${answer.status}` }));
     if (!answer.ok) throw Object.assign(new Error(body.error ?? `the service answered ${answer.status}`), { status: answer.status, body });
     return body;
@@ -57,15 +62,18 @@ export class LiveSource {
   }
 
   async boxes(left, right, smallest, how, anchor) {
-    const found = await this.ask("/v1/explorer/boxes", {
-      left: Math.floor(left), right: Math.ceil(right), smallest: Math.max(1, Math.floor(smallest)), anchor, ...this.wish(how),
+    const answer = await this.request("/v1/explorer/boxes", {
+      left: Math.floor(left), right: Math.ceil(right), smallest: Math.max(1, Math.floor(smallest)), anchor, packed: true, ...this.wish(how),
     });
-    const { columns } = found, names = Object.keys(columns), n = columns.start.length, boxes = new Array(n);
-    for (let i = 0; i < n; i++) {
-      const box = boxes[i] = { main: null };
-      for (const name of names) box[name] = columns[name][i];
-    }
-    return { ...found, boxes };
+    if (!answer.ok) return this.read(answer);
+    const { values, columns } = unpacked(await answer.arrayBuffer());
+    const { start, size, level, height, first, order, cluster, of, edges } = columns;
+    // Thousands arrive while somebody moves the picture: nothing is parsed, and all have one shape.
+    const boxes = Array.from(start, (at, i) => ({
+      start: at, size: size[i], level: level[i], height: height[i], first: first[i], order: order[i],
+      cluster: cluster[i] === NONE ? null : cluster[i], of: of[i] === NONE ? null : of[i], edges: edges[i], main: null, label: null,
+    }));
+    return { ...values, boxes };
   }
 
   async names(boxes) {

@@ -411,7 +411,7 @@ class Explorer {
       }
       if (this.info.standing !== null) this.events.sum();
       // A large tree is copied from time to time: the picture follows when there is a newer copy.
-      if (this.operation < this.info.operation) setTimeout(() => this.update(), 700);
+      if (this.operation < this.info.operation) setTimeout(() => this.update(), 250);
     } catch (error) {
       this.failed(error);
     } finally {

@@ -1,15 +1,11 @@
 // A tree that is in the page itself. Everything is answered from arrays, in the order of the tree.
 
-const TYPES = { u1: Uint8Array, u4: Uint32Array, f4: Float32Array };
+import { unpacked } from "./packed.js";
 
 export async function openOffline(packed) {
   const bytes = Uint8Array.from(atob(packed), c => c.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  const whole = await new Response(stream).arrayBuffer();
-  const length = new DataView(whole).getUint32(0, true);
-  const values = JSON.parse(new TextDecoder().decode(new Uint8Array(whole, 4, length)));
-  const columns = {};
-  for (const [name, kind, start, n] of values.columns) columns[name] = new TYPES[kind](whole, 4 + length + start, n);
+  const { values, columns } = unpacked(await new Response(stream).arrayBuffer());
   return new OfflineSource(values, columns);
 }
 
