@@ -41,8 +41,7 @@ def plan(rows: int, dims: int, workers: int | None, like: str | None) -> None:
     """Say how long a tree of so many rows will take, how much memory, and by which command.
 
     What a comparison and an insert cost is measured here, which takes some seconds; the rest is a
-    model, which docs/scale.md explains: for rows like those measured it is right within about a
-    third at small sizes, and an estimate beyond.
+    model, which docs/scale.md explains. It is an estimate, for rows like those that were measured.
 
     \b
     Examples:

@@ -117,7 +117,8 @@ def _no_cluster(address: str) -> str:
 
 
 def _why_not(address: str, error: Exception) -> str:
-    told = " ".join(str(error).split())[:200]
+    cause = error.__cause__ or error  # Ray itself says only that it has failed
+    told = " ".join(str(cause).split())[:200]
     if "ersion mismatch" in told:
         return f"the cluster at {address} has another version of Ray or Python: {told}"
     if is_absent(error):

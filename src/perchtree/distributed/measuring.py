@@ -25,8 +25,9 @@ _QUERIES = 1024
 _POINTS = 2**14
 _CLUSTERED = 20
 """Rows of a cluster of made-up data."""
-TASK = 0.02
-"""Seconds that a task of Ray costs beside its work: measured by `python -m benchmarks machines`."""
+TASK = 0.005
+"""Seconds that a task of Ray costs beside its work: 200 without any, two workers on a busy machine,
+took 0.9 to 3.5 s; `python -m benchmarks machines` measures it."""
 
 
 def make_rows(n_rows: int, n_features: int, seed: int = 0) -> NDArray[np.float32]:

@@ -1,6 +1,6 @@
 """How long a tree takes and how much memory, on one machine or many, from measured constants.
 
-docs/scale.md says where the model holds, and how far it was off.
+docs/scale.md says where its limits are.
 """
 
 from typing import NamedTuple
