@@ -1,8 +1,13 @@
 """The locks of a tree: handed over in the order in which threads ask, and safe from Ctrl-C."""
 
+import contextlib
 import threading
 from _thread import RLock
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
+
+_PATIENCE = 1.0
+"""Seconds after which one looks again: whoever was interrupted may not have told."""
 
 
 class FairLock(RLock):  # type: ignore[misc]  # typeshed takes it for final
@@ -51,6 +56,36 @@ class FairLock(RLock):  # type: ignore[misc]  # typeshed takes it for final
                 "this thread is reading the tree and cannot change it: leave `reading()` first, or "
                 "use `lock()` instead"
             )
+
+
+class Lead:
+    """One of several threads works for all, while the others wait until their part is done.
+
+    With a plain lock, a thread whose part is done would still wait for the one that works next.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._news = threading.Condition()
+
+    @contextlib.contextmanager
+    def take(self, is_done: Callable[[], bool] = lambda: False) -> Iterator[bool]:
+        """Wait until one's part is done by others, or one has the lead; whether one has it."""
+        taken: list[bool] = []
+        try:
+            while not any(taken) and not is_done():
+                with self._news:
+                    while self._lock.locked() and not is_done():
+                        self._news.wait(_PATIENCE)
+                    if not is_done():
+                        # One call, within which no signal is handled, takes it and notes it.
+                        taken.extend(map(self._lock.acquire, (False,)))
+            yield any(taken)
+        finally:
+            if any(taken):
+                self._lock.release()
+                with self._news:
+                    self._news.notify_all()
 
 
 class Locks(NamedTuple):

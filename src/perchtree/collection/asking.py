@@ -51,10 +51,21 @@ class Asking:
     @contextlib.contextmanager
     def _changing(self) -> Iterator[None]:
         """Keep others from changing anything; afterwards, wait until the change is on the disk."""
+        with self._settling(), self._recording():
+            yield
+
+    @contextlib.contextmanager
+    def _recording(self) -> Iterator[None]:
+        """Keep others from changing anything; an error if changes cannot be recorded."""
+        with self._locks.writing:
+            self._log.begin()
+            yield
+
+    @contextlib.contextmanager
+    def _settling(self) -> Iterator[None]:
+        """Afterwards, wait until changes of this thread are on the disk."""
         try:
-            with self._locks.writing:
-                self._log.begin()
-                yield
+            yield
         finally:
             if not self._locks.writing.is_mine:
                 self._log.settle()

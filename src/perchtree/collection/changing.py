@@ -76,16 +76,21 @@ class Changing(Asking):
         """
         addition = Addition(X, keys=keys, texts=texts, classes=classes)
         alone = verbose or self._locks.writing.is_mine
-        with self._log.waiting(addition, alone=alone), self._changing():
-            if addition.is_settled:
+        with self._settling(), self._log.turn(addition, alone=alone) as mine:
+            if mine:
+                with self._recording():
+                    self._add_with_others(addition, verbose=verbose)
+            else:  # another thread has done it
                 self._log.shared(addition.operation)
-                return addition.result()
-            others = self._log.to_add_with(addition, alone=self._tree is None)
-            if others:
-                self._add_together(self.tree, [addition, *others])
-            else:
-                addition.ids = self._add(addition, verbose=verbose)
         return addition.result()
+
+    def _add_with_others(self, addition: Addition, *, verbose: bool) -> None:
+        """Make an addition, and small ones of threads that wait; no other changes the tree."""
+        others = self._log.to_add_with(addition, alone=self._tree is None)
+        if others:
+            self._add_together(self.tree, [addition, *others])
+        else:
+            addition.ids = self._add(addition, verbose=verbose)
 
     def _add(self, addition: Addition, *, verbose: bool) -> NDArray[np.int64]:
         """Add records; no other thread changes the tree."""

@@ -100,8 +100,8 @@ class KeptLog(Log):
     def pieces(self, rows: NDArray[Any]) -> Iterator[slice]:
         return (slice(*ends) for ends in chunks(rows, LARGEST_ROWS, LARGEST_VALUES))
 
-    def waiting(self, addition: Addition, *, alone: bool) -> AbstractContextManager[None]:
-        return contextlib.nullcontext() if alone else self._queue.waiting(addition)
+    def turn(self, addition: Addition, *, alone: bool) -> AbstractContextManager[bool]:
+        return contextlib.nullcontext(True) if alone else self._queue.turn(addition)
 
     def to_add_with(self, addition: Addition, *, alone: bool) -> list[Addition]:
         return self._queue.take(addition, alone=alone)

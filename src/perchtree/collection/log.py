@@ -34,9 +34,12 @@ class Log:
         """How rows are split into operations, each of which is recorded on its own."""
         yield slice(0, len(rows))
 
-    def waiting(self, addition: Addition, *, alone: bool) -> AbstractContextManager[None]:
-        """Let another thread make an addition with its own, unless it is to be made alone."""
-        return contextlib.nullcontext()
+    def turn(self, addition: Addition, *, alone: bool) -> AbstractContextManager[bool]:
+        """Wait until this thread may make an addition, or another has made it: whether it may.
+
+        With `alone` it may at once, and no other thread makes it.
+        """
+        return contextlib.nullcontext(True)
 
     def to_add_with(self, addition: Addition, *, alone: bool) -> list[Addition]:
         """Those of other threads that are to be made with an addition; none if it is alone."""

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._locks import Lead
+
 MOST_ROWS = 64
 """Rows that are added together, at most."""
 
@@ -58,15 +60,18 @@ class Queue:
     def __init__(self) -> None:
         self._waiting: collections.deque[Addition] = collections.deque()
         self._lock = threading.Lock()
+        self._lead = Lead()
 
     @contextlib.contextmanager
-    def waiting(self, addition: Addition) -> Iterator[None]:
-        """Let an addition wait for whoever comes first; at the end it waits no more."""
+    def turn(self, addition: Addition) -> Iterator[bool]:
+        """Wait until an addition is settled by another thread, or it is this one's turn: whether
+        it is."""
         if 0 < addition.n_rows <= MOST_ROWS:
             with self._lock:
                 self._waiting.append(addition)
         try:
-            yield
+            with self._lead.take(lambda: addition.is_settled) as mine:
+                yield mine
         finally:
             with self._lock:
                 if addition in self._waiting:

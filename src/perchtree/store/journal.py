@@ -4,10 +4,10 @@ import collections
 import contextlib
 import json
 import sqlite3
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from .._locks import Lead
 from ..errors import ReadOnlyError
 from . import facts
 from .operations import PUT, Operation
@@ -51,7 +51,7 @@ class Journal:
         self._connection, self._name = connection, name
         self._waiting: collections.deque[tuple[int, Recorded]] = collections.deque()
         self._n_bytes = self._n_logged = 0
-        self._using = threading.Lock()
+        self._lead = Lead()
         self._failure: BaseException | None = None
 
     def record(self, done: Sequence[Recorded]) -> list[int]:
@@ -74,8 +74,8 @@ class Journal:
     def wait(self, number: int) -> None:
         """Return when an operation is on the disk; ReadOnlyError if that has failed."""
         while self.durable < number:
-            with self._using:
-                if self.durable < number:
+            with self._lead.take(lambda: self.durable >= number) as mine:
+                if mine:
                     self.check()
                     self._commit_all()
 
@@ -112,7 +112,7 @@ class Journal:
     @contextlib.contextmanager
     def exclusive(self) -> Iterator[sqlite3.Connection]:
         """The connection, for work that no commit may come into; errors make it read-only."""
-        with self._using:
+        with self._lead.take():
             self.check()
             try:
                 yield self._connection
