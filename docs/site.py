@@ -16,23 +16,27 @@ SITE = {
 """Files outside of docs/, and the pages that show them."""
 
 _LINK = re.compile(r"\]\(([^)#:\s]+\.md)(#[^)\s]*)?\)")
+_LIST = re.compile(r"^(\w.*:)\n(- )", re.MULTILINE)
 _PAGE = re.compile(r"(?<![\w/\"'.])docs/([\w/-]+)\.md(?![^<>]*</a>)")
 _WORKER = re.compile(r"https://unpkg\.com/iframe-worker/shim")
 _REMOTE = re.compile(r"""<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=["']?https?://[^>]*""")
 
 
-def on_page_markdown(_markdown: str, page: Any, **_more: Any) -> str | None:
-    """Show a file of the project; its links are relative to the top, and made to fit the page."""
+def on_page_markdown(markdown: str, page: Any, **_more: Any) -> str:
+    """Show a file of the project; its links are relative to the top, and made to fit the page.
+
+    Elsewhere a list may follow a line at once; here it needs an empty line before it.
+    """
     own = page.file.src_uri
     names = [name for name, uri in SITE.items() if uri == own]
     if not names:
-        return None
+        return _LIST.sub(r"\1\n\n\2", markdown)
 
     def moved(found: re.Match[str]) -> str:
         target = SITE.get(found[1], found[1].removeprefix("docs/"))
         return f"]({'../' * own.count('/')}{target}{found[2] or ''})"
 
-    return _LINK.sub(moved, Path(names[0]).read_text("utf-8"))
+    return _LIST.sub(r"\1\n\n\2", _LINK.sub(moved, Path(names[0]).read_text("utf-8")))
 
 
 def on_page_content(html: str, page: Any, files: Any, **_more: Any) -> str:

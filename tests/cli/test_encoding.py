@@ -76,9 +76,9 @@ def test_it_says_what_it_has_chosen(perch):
     assert "learned from 16 texts" in told
     long = [" ".join(TITLES) for _ in TITLES]
     told = perch("fit", write("csv", long), "-o", "u.perch", *COLUMNS).stderr
-    assert "by words, since texts have more than 120" in told
+    assert "by the encoder words, since half of them have more than 120" in told
     told = perch("fit", write("csv"), "-o", "v.perch", *COLUMNS, "--encode", "words:64").stderr
-    assert "by words; rarity" in told
+    assert "by the encoder words; how rare words are" in told
     assert Collection.open("v.perch").tree.n_features == 64
     assert perch.json("info", "v.perch")["encoder"] == "words"
     assert perch("fit", write("csv"), "-o", "w.perch", *COLUMNS, "-q").stderr == ""
@@ -100,8 +100,8 @@ def test_a_stream_learns_from_its_first_batch(perch, kind):
     tree = Collection.open("t.perch")
     assert len(tree) == len(TITLES)
     assert tree.encoder.n_texts == 4
-    assert "by chars, since" in told
-    assert "warning: rarity was learned from the first 4 texts of the stream" in told
+    assert "by the encoder chars, since" in told
+    assert "warning: how rare words are was learned from the first 4 texts of the stream" in told
 
 
 def test_add_and_predict_encode_as_fit_did(perch):
