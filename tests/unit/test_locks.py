@@ -1,6 +1,7 @@
 """The lock that threads get in the order in which they ask for it."""
 
 import itertools
+import threading
 
 import pytest
 
