@@ -1,11 +1,12 @@
 """The lock that threads get in the order in which they ask for it."""
 
 import itertools
+import threading
 
 import pytest
 
 from in_threads import await_line, join, start
-from perchtree._locks import FairLock
+from perchtree._locks import FairLock, Lead
 
 pytestmark = pytest.mark.outer
 
@@ -64,3 +65,40 @@ def test_reentrant_and_freed_by_errors():
         raise ZeroDivisionError
     join(start(enter))
     assert entered == [1, 1]
+
+
+def test_who_is_done_does_not_wait_for_the_next_lead():
+    lead, done, second_leads, end = Lead(), set(), threading.Event(), threading.Event()
+    told = []
+
+    def follow():
+        with lead.take(lambda: "follower" in done) as mine:
+            told.append(mine)
+
+    def lead_next():
+        with lead.take() as mine:
+            assert mine
+            second_leads.set()
+            end.wait(10)
+
+    with lead.take() as mine:
+        assert mine
+        follower, other = (threading.Thread(target=work) for work in (follow, lead_next))
+        other.start()
+        follower.start()
+        follower.join(0.05)
+        assert follower.is_alive()
+        done.add("follower")
+    assert second_leads.wait(10)
+    follower.join(10)  # though another has the lead by now
+    assert told == [False]
+    end.set()
+    other.join(10)
+
+
+def test_a_lead_is_given_up_after_an_error():
+    lead = Lead()
+    with pytest.raises(KeyError), lead.take():
+        raise KeyError
+    with lead.take() as mine:
+        assert mine
