@@ -214,7 +214,7 @@ def others(browser, snap: Camera, folder: Path) -> None:
         page = folder / "shops.html"
         collection.tree.to_html(page, texts, collection.classes, keys=keys, title="Shops")
         small = folder / "small.html"
-        collection.tree.to_html(small, texts, keys=keys, title="Shops", megabytes=0.13)
+        collection.tree.to_html(small, texts, keys=keys, title="Shops", megabytes=0.2)
     snap.media(color_scheme="dark")
     open_page(browser, page)
     click_row(browser, 3, 0.4)

@@ -31,7 +31,7 @@ def start_browser(downloads=None, size="1300,850"):
     return started
 
 
-def until(condition, seconds=15):
+def until(condition, seconds=30):
     """What a condition gives as soon as that is true; elements may vanish meanwhile."""
     deadline = time.monotonic() + seconds
     while True:

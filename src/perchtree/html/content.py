@@ -150,13 +150,16 @@ class Content:
             self.columns[f"firm_{number}"] = firm.astype(np.uint8)
 
     def with_records(self, n_records: int) -> tuple[dict[str, Any], Columns]:
-        """Everything, with so many of the records, evenly spread."""
+        """Everything, with so many records: half of them exemplars, the others evenly spread."""
         boxes, n_points = self._boxes, self._boxes.table.n_points
         values, columns = dict(self.values), dict(self.columns)
         positions = np.arange(n_points)
         if n_records < n_points:
-            positions = np.linspace(0, n_points - 1, max(n_records, 1)).astype(np.int64)
-            positions = np.unique(positions)
+            n_spread = max(n_records - n_records // 2, 1)
+            spread = np.linspace(0, n_points - 1, n_spread).astype(np.int64)
+            # Exemplars of the largest boxes come first.
+            named = dict.fromkeys(columns["box_exemplar"].tolist())
+            positions = np.union1d(spread, list(named)[: n_records // 2]).astype(np.int64)
             columns["positions"] = positions.astype(np.uint32)
         points = boxes.order[positions]
         columns["ids"] = boxes.table.ids[points].astype(np.uint32)

@@ -60,8 +60,8 @@ def to_html(
     branches : int
         How many boxes are shown, the largest; all if there are fewer.
     megabytes : float
-        How large the page may be. If not all records fit, it has some of them, evenly spread, and
-        its search says how many.
+        How large the page may be. If not all records fit, it has exemplars of the largest parts and
+        others, evenly spread, and its search says how many.
     cuts : iterable of Cut
         Clusterings that the page offers first, beside those that it always does.
     numbered : callable, optional

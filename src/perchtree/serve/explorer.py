@@ -331,9 +331,7 @@ def _served(name: str) -> Callable[[], Any]:
 
 def _page(picture: Picture, ids: list[int], skip: int, limit: int) -> schemas.RowsInOrder:
     rows = picture.records(ids[skip : skip + limit])
-    by_id = {row["id"]: row for row in rows}
-    ordered = [by_id[i] for i in ids[skip : skip + limit] if i in by_id]
-    return schemas.RowsInOrder(total=len(ids), rows=[schemas.Row(**row) for row in ordered])
+    return schemas.RowsInOrder(total=len(ids), rows=[schemas.Row(**row) for row in rows])
 
 
 def _listed(column: NDArray[Any]) -> list[Any]:

@@ -134,8 +134,10 @@ class Picture:
     # Records
 
     def records(self, ids: Iterable[int]) -> list[dict[str, Any]]:
-        """Records with their clusters, confidences and positions; those that are still there."""
-        found = self._service.read(ids)
+        """Records with clusters, confidences and positions, as asked for; those that are there."""
+        wanted = list(ids)
+        held = self._service.read(wanted)
+        found = {i: held[i] for i in wanted if i in held}
         places = [self.version.place(i) for i in found]
         clustering = self.clustering
         here = np.array([place for place in places if place is not None], np.int64)

@@ -54,7 +54,7 @@ export function quoted(text, longest = 400) {
 
 // What a record is called: its text, or its key.
 export function called(record, longest = 400) {
-  if (!record) return "";
+  if (!record || record.missing) return "";
   return inert(record.text ?? "", longest) || inert(record.key ?? "", longest) || `record ${record.id}`;
 }
 
