@@ -40,9 +40,17 @@ def test_every_kind_gives_the_same_tree(perch, tmp_path, X, kind, batch):
         assert {type(name) for name in collection.classes} == {int}  # numbers stay numbers
 
 
+def crossed(rows, values):
+    """Every value in every row; the quick tests have each value and each row once."""
+    return [
+        pytest.param(row, value, marks=() if number % len(rows) == place else pytest.mark.slow)
+        for place, row in enumerate(rows)
+        for number, value in enumerate(values)
+    ]
+
+
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("row", [0, 8, 17])
-@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e30])
+@pytest.mark.parametrize(("row", "bad"), crossed([0, 8, 17], [np.nan, np.inf, 1e30]))
 def test_values_no_tree_takes(perch, tmp_path, X, kind, row, bad):
     rows = Rows(X)
     rows.X[row][1] = bad
@@ -70,8 +78,7 @@ def place_of(kind, row):
 
 
 @pytest.mark.parametrize("kind", TEXTS)
-@pytest.mark.parametrize("row", [0, 8, 17])
-@pytest.mark.parametrize("bad", ["oops", "", "[1", None])
+@pytest.mark.parametrize(("row", "bad"), crossed([0, 8, 17], ["oops", "", "[1", None]))
 def test_text_where_numbers_belong(perch, tmp_path, X, kind, row, bad):
     rows = Rows(X)
     rows.X[row][1] = bad
