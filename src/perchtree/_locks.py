@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+import weakref
 from _thread import RLock
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -58,34 +59,59 @@ class FairLock(RLock):  # type: ignore[misc]  # typeshed takes it for final
             )
 
 
+class _Hold:
+    """A thread's hold of the lead, which lasts as long as this object."""
+
+    def __init__(self) -> None:
+        self.thread = threading.get_ident()
+
+
 class Lead:
     """One of several threads works for all, while the others wait until their part is done.
 
     With a plain lock, a thread whose part is done would still wait for the one that works next.
+
+    Ctrl-C may strike at any line, also while the lead is being given up. So nothing has to be done
+    for that: a hold ends with the object that stands for it, or when its thread asks again.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._news = threading.Condition()
+        self._hold: Callable[[], _Hold | None] = _nobody
+        self._bells: list[threading.Lock] = []
+        """Locks that threads wait for, to be woken."""
 
     @contextlib.contextmanager
     def take(self, is_done: Callable[[], bool] = lambda: False) -> Iterator[bool]:
         """Wait until one's part is done by others, or one has the lead; whether one has it."""
-        taken: list[bool] = []
+        own = _Hold()
         try:
-            while not any(taken) and not is_done():
-                with self._news:
-                    while self._lock.locked() and not is_done():
-                        self._news.wait(_PATIENCE)
-                    if not is_done():
-                        # One call, within which no signal is handled, takes it and notes it.
-                        taken.extend(map(self._lock.acquire, (False,)))
-            yield any(taken)
+            while not is_done():
+                bell = threading.Lock()
+                bell.acquire()
+                with self._lock:
+                    held = self._hold()
+                    if held is None or held.thread == own.thread:
+                        self._hold = weakref.ref(own)
+                        break
+                    self._bells.append(bell)
+                held = None  # it must not last because someone looks at it
+                bell.acquire(timeout=_PATIENCE)
+            yield self._hold() is own
         finally:
-            if any(taken):
-                self._lock.release()
-                with self._news:
-                    self._news.notify_all()
+            self._give_up(own)
+
+    def _give_up(self, own: _Hold) -> None:
+        with self._lock:
+            if self._hold() is own:
+                self._hold = _nobody
+            bells, self._bells = self._bells, []
+            for bell in bells:
+                bell.release()
+
+
+def _nobody() -> None:
+    return None
 
 
 class Locks(NamedTuple):

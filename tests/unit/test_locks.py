@@ -102,3 +102,34 @@ def test_a_lead_is_given_up_after_an_error():
         raise KeyError
     with lead.take() as mine:
         assert mine
+
+
+def test_a_lead_that_was_lost_on_the_way_is_taken_by_others(monkeypatch):
+    """Ctrl-C may strike while the lead is being given up."""
+    lead = Lead()
+    give_up = Lead._give_up
+
+    def interrupted(self, own):
+        monkeypatch.setattr(Lead, "_give_up", give_up)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Lead, "_give_up", interrupted)
+    kept = []
+    try:
+        with lead.take():
+            pass
+    except KeyboardInterrupt as error:
+        kept.append(error)  # as an interactive session keeps it, with all its frames
+    with lead.take() as mine:
+        assert mine
+    told = []
+
+    def take():
+        with lead.take() as mine:
+            told.append(mine)
+
+    kept.clear()
+    thread = threading.Thread(target=take)
+    thread.start()
+    thread.join(10)
+    assert told == [True]
