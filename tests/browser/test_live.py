@@ -28,7 +28,6 @@ from browsing import (
 from selenium.webdriver.common.keys import Keys
 from serving import served
 
-from perchtree.serve.changes import Changes
 from perchtree.serve.security import Access
 
 pytestmark = [pytest.mark.outer, pytest.mark.jit]
@@ -222,13 +221,17 @@ def test_a_wrong_pair_is_corrected(opened, http):
     until(lambda: len(http.get("/v1/corrections").json()["corrections"]) == 1)
     said = http.get("/v1/corrections").json()["corrections"][0]
     assert said == {"kind": "apart", "a": "k0", "b": "k6"}
-    until(lambda: find(opened, "#by").get_attribute("value") == "threshold")
     until(lambda: "1 correction" in text(opened, "#summary"))
-    apart = {}
-    for key in ("k0", "k6"):
-        search(opened, key)
-        apart[key] = rows(opened, "search")[0].split("#")[1].split()[0]
-    assert apart["k0"] != apart["k6"]
+    assert find(opened, "#by").get_attribute("value") == "standing"  # they follow it, too
+
+    def clusters():
+        found = []
+        for key in ("k0", "k6"):
+            search(opened, key)
+            found.append(rows(opened, "search")[0].split("#")[1].split()[0])
+        return found
+
+    until(lambda: len(set(clusters())) == 2)
     click(opened, "#pane-search .chip")
     until(lambda: "does not belong with" in text(opened, "#pane-details"))
     click_text(opened, "#pane-details", "Take back")
@@ -252,8 +255,9 @@ def test_questions(looking, shared):
     assert find_all(looking, "#estimate canvas")
     last = told[-1][0]
     press(looking, "u")
+    until(lambda: text(looking, "#progress").strip().startswith("15 answers"))
     until(lambda: [s.text for s in find_all(looking, "#questions-view .pair h3")] == last)
-    kept = {frozenset(pair[:2]): pair[2] for pair in Changes(shared.service.collection).answers()}
+    kept = {frozenset(pair[:2]): pair[2] for pair in shared.service.collection.answers}
     assert kept[frozenset(last)] is None  # until it is answered again
     for keys, same in told[:-1]:
         assert kept[frozenset(keys)] is same

@@ -435,10 +435,6 @@ class Explorer {
       await this.source.correct(kind, a.key, b.key);
       say({ together: "said: they are the same", apart: "said: they are not the same", neither: "taken back" }[kind]);
       this.selection.clear();
-      if (this.how.by === "standing") {
-        await this.setHow({ by: "threshold", value: this.info.standing });
-        say("Clusters that are kept up to date follow the tree alone: now shown at the same distance, with corrections.");
-      }
       await this.update();
     } catch (error) {
       this.failed(error);
@@ -446,7 +442,7 @@ class Explorer {
   }
 
   async remove(records) {
-    const sure = await this.confirm(`Remove ${counted(records.length, "record")}?`, "They are removed from the collection for everybody. This cannot be undone.", "Remove");
+    const sure = await this.confirm(`Remove ${counted(records.length, "record")}?`, "They are removed from the collection for everybody, with all corrections and answers about them. This cannot be undone.", "Remove");
     if (!sure) return;
     try {
       const { removed } = await this.source.remove(records.map(r => r.key));
@@ -494,7 +490,8 @@ class Explorer {
     for (const [key, what] of keys) list.append(element("dt", {}, element("kbd", {}, key)), element("dd", {}, what));
     return this.ask("Keys and help", [
       element("p", {}, "Each box is a part of the tree, as wide as its number of records. Thick lines are the boundaries of clusters; boxes of one colour are in one cluster, grey boxes have parts of several."),
-      element("p", {}, "Each row has parts of at most half the order of size: long chains, from which single records split off, take one row."), list,
+      element("p", {}, "Each row has smaller parts than the one above it: long chains, from which single records split off, take one row."),
+      element("p", {}, "Tick records to copy, download or compare them, and two of them to say whether they are the same."), list,
     ], [["", "Close"]]);
   }
 

@@ -131,8 +131,9 @@ export class Questions {
     const last = this.done.pop();
     if (!last) return;
     try {
-      await this.app.source.answer(last.question.a.key, last.question.b.key, null);
+      const told = await this.app.source.answer(last.question.a.key, last.question.b.key, null);
       this.waiting.unshift(last.question);
+      this.answers = told.n_answers - 1;
       say("taken back: answer again");
     } catch (error) {
       this.done.push(last);
@@ -152,6 +153,7 @@ export class Questions {
       if (this.history.length > 200) this.history.shift();
     } catch (error) {
       this.doubt = error.status === 409 ? error.message : undefined;
+      if (error.status === 409) this.history = [];  // too few answers, after one was taken back
     } finally {
       this.measuring = false;
     }

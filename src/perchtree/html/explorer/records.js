@@ -55,7 +55,11 @@ export class Selection {
       element("h3", {}, quoted(record.key ?? "", 100)), element("p", {}, marked(pieces)), element("p", { class: "dim" }, `cluster ${record.cluster}`));
     dialog.replaceChildren(element("h2", { id: "dialog-title" }, "Two records"),
       element("div", { class: "pair" }, side(a, left), side(b, right)),
-      element("form", { method: "dialog", class: "tools" }, element("button", {}, "Close")));
+      element("form", { method: "dialog", class: "tools" }, ...(this.app.canWrite
+        ? [element("button", { value: "together" }, "Same"), element("button", { value: "apart" }, "Not the same")] : []),
+      element("button", { value: "" }, "Close")));
+    dialog.addEventListener("close", () => { if (dialog.returnValue) this.app.correct(dialog.returnValue, a, b); }, { once: true });
+    dialog.returnValue = "";
     dialog.showModal();
   }
 }
