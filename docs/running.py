@@ -76,7 +76,12 @@ class Session:
             if result.exit_code:
                 raise RuntimeError(f"{command}: {result.output}")
             return re.sub(r"[ \t]+$", "", result.output, flags=re.MULTILINE)
-        done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+        # The `perch` of this environment, whether or not it is the one that a shell would find.
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+        done = subprocess.run(
+            command, shell=True, capture_output=True, text=True, check=True,
+            env=os.environ | {"PATH": path},
+        )  # fmt: skip
         return done.stdout + done.stderr
 
     def _started(self, command: str) -> str:

@@ -1,13 +1,15 @@
 """Shared by all tests: how much hypothesis tries, and where large data lies."""
 
 import os
+import shutil
 import signal
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import settings
 from numba.core import config
+
+from data_sets import data_folder
 
 # Tests compare what is written to stderr, in this process and in those that they start.
 os.environ.setdefault("PERCHTREE_QUIET", "1")
@@ -38,14 +40,6 @@ def pytest_collection_modifyitems(items):
                 item.add_marker(skip)
 
 
-def data_folder() -> Path:
-    """The folder of the data sets beyond scikit-learn's own; skips the test if there is none."""
-    folder = os.environ.get("PERCHTREE_DATA")
-    if not folder:
-        pytest.skip("PERCHTREE_DATA is not set: it names the folder with the data sets")
-    return Path(folder)
-
-
 @pytest.fixture
 def data():
     """Load a data set: name -> X (float32), y."""
@@ -70,3 +64,20 @@ def perch(tmp_path, monkeypatch):
 @pytest.fixture
 def X():  # noqa: N802
     return np.random.default_rng(0).normal(size=(18, 3)).astype(np.float32)
+
+
+@pytest.fixture(scope="session")
+def downloads(tmp_path_factory):
+    return tmp_path_factory.mktemp("downloads")
+
+
+@pytest.fixture(scope="session")
+def browser(downloads):
+    """A real browser for all tests of pages: Debian's Chromium, without a window."""
+    from browsing import start_browser
+
+    if not (shutil.which("chromium") and shutil.which("chromedriver")):
+        pytest.skip("NO BROWSER: THE PAGE IS NOT TESTED; apt-get install chromium chromium-driver")
+    started = start_browser(downloads)
+    yield started
+    started.quit()

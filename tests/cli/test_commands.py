@@ -141,7 +141,7 @@ def test_shuffled(perch, tmp_path, X):
     assert model.keys_.tolist() == order.tolist()
     assert clades_of(model.tree_) == clades_of(Perch().fit(X[order]).tree_)
     error = perch.fails("fit", *Rows(X).write(tmp_path, "csv"), "-o", "u.perch", "--shuffle", 3)
-    assert "only a .npy file" in error
+    assert "only .npy files can be read in random order" in error
 
 
 def test_going_on(perch, tmp_path, X):

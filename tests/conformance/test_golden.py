@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from conftest import data_folder
+from data_sets import data_folder
 from perchtree import ClusterTree
 
 pytestmark = pytest.mark.jit

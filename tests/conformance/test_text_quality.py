@@ -5,7 +5,7 @@ import gzip
 import numpy as np
 import pytest
 
-from conftest import data_folder
+from data_sets import data_folder
 from perchtree import ClusterTree
 from perchtree.encode import Chars
 from perchtree.encode.choosing import choose_encoder

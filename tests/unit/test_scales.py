@@ -109,8 +109,8 @@ def test_minimum_sizes():
         ([0.9, 0.85, 0.3], [1]),  # a plateau
         ([2.0, 1.0, 0.3], [0]),
         ([0.8, 0.9, 0.85, 0.88, 0.3], [3]),
-        ([1.0, 0.6, 0.95, 0.2, 0.8], [2, 0, 4]),  # two more peaks
-        ([1.0, 0.6, 0.8, 0.2, 0.4], [0, 2]),  # one of them does not stand out
+        ([1.0, 0.6, 0.95, 0.2, 0.75], [2, 0, 4]),  # two more peaks
+        ([1.0, 0.6, 0.75, 0.2, 0.4], [0, 2]),  # one of them does not stand out
     ],
 )
 def test_telling(gaps, expected):
