@@ -50,7 +50,7 @@ def distance_cost(n_features: int) -> float:
 
 
 def cold_distance_cost(n_features: int) -> float:
-    """The same for a single row: nothing that it reads is in the cache yet."""
+    """One distance in an A* search for a single row: nothing that it reads is in the cache yet."""
     return 50.0 + 1.5 * n_features
 
 
