@@ -94,7 +94,7 @@ crash: $(READY) ## kill -9, full disks, lost power, all of it; up to an hour
 	$(BIN)/python tests/crash/harness.py all
 
 machines: $(READY) ## many machines: kill -9 of workers, nodes and the driver in 50 fits; half an hour
-	$(BIN)/python tests/machines/faults.py 50
+	$(BIN)/python tests/machines/killing.py 50
 
 machines-same: $(READY) ## many machines: the same trees as one makes of all data; PERCHTREE_DATA names the data folder
 	$(BIN)/python -m benchmarks machines_same

@@ -92,8 +92,8 @@ def phrases_query(text: str) -> str:
 
     SQLite itself divides them into words, exactly as it did with the texts.
 
-    >>> phrases_query('o\'neill "tea" | -')
-    '"o\'neill" "tea"*'
+    >>> phrases_query('red "tea" | -')
+    '"red" "tea"*'
     """
     pieces = [piece.replace('"', " ").strip() for piece in text.split()]
     pieces = [piece for piece in pieces if any(character.isalnum() for character in piece)]

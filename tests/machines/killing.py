@@ -1,6 +1,6 @@
 """kill -9 of workers, nodes and the driver at random times: the same tree every time.
 
-`python tests/machines/faults.py [RUNS [SEED]]` makes a Ray cluster of three nodes on this machine,
+`python tests/machines/killing.py [RUNS [SEED]]` makes a Ray cluster of three nodes on this machine,
 and fits the same rows again and again while something is killed. A driver that was killed is
 started anew by the same command. Each tree is compared, byte for byte, with that of one machine.
 """
