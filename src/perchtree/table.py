@@ -237,12 +237,17 @@ def _raw_merges(
     ids, internal, branches = skeleton
     n_points = len(ids)
     leaf_of = tree.ids[ids, LEAF]
-    leaf_nodes, group, counts = np.unique(leaf_of, return_inverse=True, return_counts=True)
+    held = np.bincount(leaf_of, minlength=len(tree.nodes))
+    leaf_nodes = np.flatnonzero(held)
+    counts, group = held[leaf_nodes], (np.cumsum(held > 0) - 1)[leaf_of]
     starts = np.concatenate([[0], np.cumsum(counts)])
     n_inner = n_points - len(leaf_nodes)
     merges = np.empty((n_points - 1, 2), np.int64)
     tops = np.empty(len(leaf_nodes), np.int64)
-    join_groups(np.argsort(group, kind="stable"), starts, merges, tops)
+    if n_inner == 0:  # nothing to sort: every leaf has one point
+        tops[group] = np.arange(n_points)
+    else:
+        join_groups(np.argsort(group, kind="stable"), starts, merges, tops)
 
     number = np.empty(len(tree.nodes), np.int64)  # of which only a part may be used
     number[leaf_nodes] = tops

@@ -11,14 +11,16 @@ from hypothesis import strategies as st
 from numba.core import config
 
 from perchtree import ClusterTree
+from perchtree._kernels.guesses import divide
 from perchtree._kernels.schema import NONE
 from perchtree.search import axes as axes_module
-from perchtree.search import exact, images, products, scanning
+from perchtree.search import exact, guesses, images, products, scanning
 from perchtree.search.axes import Axes, rounding_of
 from perchtree.search.images import Images, make_space, rotate_rows
 from perchtree.search.products import Nearest, Points, scan, scan_points
 
 IS_POOR = scanning.is_poor
+IMPROVE = guesses.Guesses.improve
 SMALL = config.DISABLE_JIT
 N_POINTS = 60 if SMALL else 300
 
@@ -39,18 +41,28 @@ def reduced(monkeypatch):
     monkeypatch.setattr(images, "GROWTH", 2)
     monkeypatch.setattr(images, "ROWS_AT_ONCE", 7)
     monkeypatch.setattr(exact, "AHEAD_ROWS", 20)
+    monkeypatch.setattr(guesses, "FEWEST_POINTS", 16)
+    monkeypatch.setattr(guesses, "LARGEST_PART", 4)
+    monkeypatch.setattr(guesses, "N_PARTS", 2)
     monkeypatch.setattr(scanning, "is_poor", lambda *_: False)
     monkeypatch.setattr(products, "BLOCK_ROWS", 8)
     monkeypatch.setattr(products, "TILE_COLUMNS", 16)
-    monkeypatch.setattr(
-        images, "find_axes", lambda points, bounds, k, n_rows: make_axes(held(points), 2, 4)
-    )
+    monkeypatch.setattr(images, "sample_axes", lambda points, bounds, k: Always(held(points)))
 
 
-def axes_of(tree):
-    """Those for many rows, or else those for few."""
-    search = tree._search
-    return search._images.axes or search._images_for_few.axes
+class Always:
+    """Axes that are worth it, whatever they leave."""
+
+    def __init__(self, rows):
+        self._rows = rows
+
+    def cheapest(self, n_rows):
+        return make_axes(self._rows, 2, 4)
+
+
+def axes_of(tree, n_rows=1000):
+    """Those for many rows; for few if so many are few."""
+    return tree._search._images.axes_for(n_rows)
 
 
 def held(points):
@@ -156,6 +168,48 @@ def test_a_row_that_another_point_has_taken(reduced, monkeypatch, is_kept):
     assert axes_of(twins[1]) is not None
 
 
+def test_first_neighbours_come_from_the_nearest_parts(reduced):
+    """With few parts to look into, they leave the scan less to look at, and the same answers."""
+    X = hard_rows(6, N_POINTS, 9, 0, 1)
+    tree = ClusterTree(9, search="scan")
+    tree.insert(X)
+    tree.remove(tree.ids[::4])  # parts are out of date
+    expected = ClusterTree(9, search="astar")
+    expected.insert(X)
+    expected.remove(expected.ids[::4])
+    computed = []
+
+    def improve(self, *arguments):
+        computed.append(IMPROVE(self, *arguments))
+        return computed[-1]
+
+    with mock.patch.object(guesses.Guesses, "improve", improve):
+        for row in range(0, len(X), 7):
+            query = X[row : row + 1] + np.float32(0.1)
+            for found, right in zip(
+                tree.nearest(query, k=3), expected.nearest(query, k=3), strict=True
+            ):
+                assert np.array_equal(found, right)
+    assert min(computed) > 0
+
+
+def test_parts_hold_every_point_once():
+    X = hard_rows(9, N_POINTS, 3, 0, 1)
+    tree = ClusterTree(3, linkage="box", search="astar")
+    tree.insert(X)
+    arrays, n_leaves = tree._tree, tree.n_leaves
+    rows, starts = np.empty(n_leaves, np.int32), np.empty(n_leaves + 1, np.int32)
+    for largest in (1, 5, len(X)):
+        n_parts = divide(arrays, largest, rows, starts)
+        assert sorted(rows) == list(range(n_leaves))
+        assert starts[0] == 0
+        assert starts[n_parts] == n_leaves
+        sizes = np.diff(starts[: n_parts + 1])
+        assert sizes.min() > 0
+        assert sizes.max() <= largest
+    assert n_parts == 1
+
+
 def test_points_far_beyond_the_first_ones(reduced):
     """Products of images must not overflow: axes are found anew, or all features compared."""
     X = hard_rows(4, 60, 5, 0, 1e-12)
@@ -182,7 +236,7 @@ def test_axes_do_not_depend_on_batches(monkeypatch):
         for first in range(0, 600, n_rows):
             tree.insert(X[first : first + n_rows])
         tree.nearest(X[:50])
-        found.append(tree._search._images.axes)
+        found.append(axes_of(tree))
     assert found[0] is not None
     for other in found[1:]:
         assert other.split == found[0].split
@@ -197,11 +251,37 @@ def test_few_rows_have_axes_where_many_have_none(monkeypatch):
     tree = ClusterTree(250, linkage="box", search="scan")
     tree.insert(X[:600])
     found = tree.nearest(X[600:], k=3)
-    assert tree._search._images.axes is None
+    assert axes_of(tree) is None
     for row in range(600, 700):
         near = tree.nearest(X[row : row + 1], k=3)
         assert np.array_equal(near[0][0], found[0][row - 600])
-    assert tree._search._images_for_few.axes is not None
+    assert axes_of(tree, 1) is not None
+
+
+@pytest.mark.jit
+def test_images_for_few_rows_are_made_little_by_little(monkeypatch):
+    """A single row must not wait for the images of all points."""
+    monkeypatch.setattr(images, "SMALLEST_SAMPLED", 512)
+    monkeypatch.setattr(images, "MADE_AT_ONCE", 100)
+    X = np.random.default_rng(0).normal(size=(700, 250)) * np.arange(1, 251) ** -0.4
+    tree = ClusterTree(250, linkage="box", search="scan")
+    tree.insert(X[:600])
+    expected = ClusterTree(250, linkage="box", search="astar")
+    expected.insert(X[:600])
+    rotated = []
+
+    def count(axes, rows, n_jobs):
+        rotated.append(len(rows))
+        return rotate_rows(axes, rows, n_jobs)
+
+    with mock.patch.object(images, "rotate_rows", count):
+        for row in range(600, 620):
+            for each in (tree, expected):
+                each.insert(X[row : row + 1])
+            assert tree.nearest(X[row - 300 : row - 299])[0].tolist() == [[row - 300]]
+    assert max(rotated) <= 100
+    assert 600 <= sum(rotated) <= 620
+    assert np.array_equal(tree.children, expected.children)
 
 
 @pytest.mark.jit
@@ -225,13 +305,13 @@ def test_axes_that_leave_too_much_are_given_up(reduced, monkeypatch):
     first[:, :4] = rng.normal(size=(40, 4))
     tree.insert(first)
     tree.nearest(first)
-    assert tree._search._images.axes is not None
+    assert axes_of(tree) is not None
     monkeypatch.setattr(scanning, "is_poor", is_poor)
     monkeypatch.setattr(scanning, "MANY_ROWS", 10)
     with mock.patch.object(Images, "_renew"):  # until the next fixed number of points
         tree.insert(1000 * rng.normal(size=(40, 40)))
         tree.nearest(rng.normal(size=(40, 40)))
-        assert tree._search._images.axes is None
+        assert axes_of(tree) is None
         assert tree.nearest(first[:9])[0].tolist() == [[i] for i in range(9)]
 
 
@@ -288,7 +368,7 @@ def test_an_interruption_never_leaves_images_of_other_axes(reduced):
     expected.insert(X)
     answers = expected.nearest(X + np.float32(0.3), k=2)[0]
     struck = 0
-    for name in ("rotate_rows", "_nothing", "find_axes"):
+    for name in ("rotate_rows", "_nothing", "sample_axes"):
         for turn in range(3):
             tree = ClusterTree(4, linkage="box", search="scan")
             calls, real = [], getattr(images, name)

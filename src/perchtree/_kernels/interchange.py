@@ -7,7 +7,8 @@ et al., KDD 2019).
 
 from collections.abc import Callable
 
-from .moments import CLOSER, fit_heights_up, stored_linkage
+from .jit import kernel
+from .moments import CLOSER, fit_heights_up, prefetch_mean, stored_linkage
 from .nearby import find_nearby
 from .schema import (
     GRAFTS,
@@ -70,6 +71,15 @@ def interchange_once(tree: Tree, upkeep: Upkeep, node: int) -> bool:
     return True
 
 
+@kernel
+def prefetch_above(tree: Tree, node: int) -> None:
+    """Fetch what the next step towards the root will read: the parent's mean, and its sibling's."""
+    parent = tree.nodes[node, PARENT]
+    prefetch_mean(tree, parent)
+    if tree.nodes[parent, PARENT] != NONE:
+        prefetch_mean(tree, sibling_of(tree, parent))
+
+
 def interchange_up(tree: Tree, upkeep: Upkeep, node: int, patience: int) -> None:
     """Interchange at `node` and its ancestors, whose moments are made to fit as it climbs.
 
@@ -78,9 +88,11 @@ def interchange_up(tree: Tree, upkeep: Upkeep, node: int, patience: int) -> None
     """
     quiet = 0
     while node != NONE and quiet < patience:
-        fit_moments(tree, node)
         if tree.nodes[node, PARENT] == NONE:
+            fit_moments(tree, node)
             return
+        prefetch_above(tree, node)
+        fit_moments(tree, node)
         quiet = 0 if interchange_once(tree, upkeep, node) else quiet + 1
         node = tree.nodes[node, PARENT]
     fit_heights_up(tree, node)

@@ -38,9 +38,13 @@ def touch(tree: Tree, node: int) -> None:
 
 @kernel
 def touch_up(tree: Tree, node: int) -> None:
-    """Touch an internal node and its ancestors."""
-    while node != NONE:
-        touch(tree, node)
+    """Touch an internal node and its ancestors.
+
+    Above one that was touched by the same change all have been.
+    """
+    now = tree.state[CHANGES] & COUNTED
+    while node != NONE and tree.nodes[node, TOUCHED] != now:
+        tree.nodes[node, TOUCHED] = now
         node = tree.nodes[node, PARENT]
 
 
@@ -60,15 +64,16 @@ def take_node(tree: Tree, free: int, rows: int) -> int:
 def erase_features(tree: Tree, node: int) -> None:
     """Overwrite a node's row by zeros: what was removed must not be found in a file."""
     row = row_of(node)
-    for j in range(tree.points.shape[1]):
-        if is_point(node):
+    if is_point(node):
+        for j in range(tree.points.shape[1]):
             tree.points[row, j] = 0
-        else:
-            tree.boxes[row, 0, j] = 0
-            tree.boxes[row, 1, j] = 0
-            if tree.moments.shape[0] > 0:
-                tree.means[row, j] = 0
-    if not is_point(node) and tree.moments.shape[0] > 0:
+        return
+    for j in range(tree.boxes.shape[2]):
+        tree.boxes[row, 0, j] = 0
+        tree.boxes[row, 1, j] = 0
+    if tree.moments.shape[0] > 0:
+        for j in range(tree.means.shape[1]):
+            tree.means[row, j] = 0
         for part in range(tree.moments.shape[1]):
             tree.moments[row, part] = 0
 

@@ -7,6 +7,7 @@ float64: nothing cancels, however far from zero the data is.
 import numpy as np
 
 from .jit import kernel
+from .prefetch import prefetch
 from .schema import (
     HEIGHT,
     LEFT,
@@ -30,6 +31,16 @@ def mean_at(tree: Tree, node: int, j: int) -> float:
     """One coordinate of a node's mean; a leaf's point is its mean."""
     row = row_of(node)
     return np.float64(tree.points[row, j]) if is_point(node) else tree.means[row, j]
+
+
+@kernel
+def prefetch_mean(tree: Tree, node: int) -> None:
+    """Fetch a node's mean, which will be read soon."""
+    row = row_of(node)
+    if is_point(node):
+        prefetch(tree.points, row)
+    else:
+        prefetch(tree.means, row)
 
 
 @kernel

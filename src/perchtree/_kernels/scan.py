@@ -8,10 +8,14 @@ from numpy.typing import NDArray
 from .distances import INFINITY, ZERO, point_distance
 from .jit import entry_point, kernel
 from .order import offer_point, precedes
+from .prefetch import prefetch
 from .schema import NONE, Counts, Doubles, Floats, Ints
 
 Bytes = NDArray[np.uint8]
 Words = NDArray[np.uint64]
+
+FETCHED_AHEAD = 6
+"""Points that could matter are scattered: their images are fetched so many places ahead."""
 
 LOOKED, COMPUTED = range(2)
 """Entries of a scan's counts: pairs that products could not rule out, distances computed."""
@@ -237,6 +241,8 @@ def scan_tile(
         for place in range(n_close - 1, -1, -1):  # the newest first, as tiles are
             column = memory.columns[place]
             product = products[row, column]
+            if has_second and place >= FETCHED_AHEAD:
+                prefetch(tile.image, memory.columns[place - FETCHED_AHEAD])
             # The bound may have become tighter since the column was listed.
             first = first_bound(product, tile.halves[column], block.rests[row], tile.rests[column])
             if tile.ids[column] == NONE or first > bound:

@@ -103,11 +103,41 @@ def rounding_of(n_features: int, n_columns: int) -> float:
     return float(function(n_features, n_columns))
 
 
-def find_axes(points: Points, bounds: NDArray[np.float32], k: int, n_rows: int) -> Axes | None:
-    """The axes by which the k nearest points of so many rows at a time cost least.
+class Sampled(NamedTuple):
+    """Axes of a sample, and how many pairs bounds from their first coordinates leave."""
 
-    None if comparing all features costs less. How many coordinates to take products of follows from
-    counted pairs: those of a sample that the bound would leave, were the neighbours known.
+    axes: Axes
+    """With all coordinates."""
+    left: dict[int, float]
+    """Number of coordinates -> share of pairs that are left, were the neighbours known."""
+
+    def cheapest(self, n_rows: int) -> Axes | None:
+        """The axes by which searches of so many rows at a time cost least.
+
+        None if comparing all features costs less.
+        """
+        axes, left = self
+        n_features, n_axes = axes.vectors.shape
+        best, cost, of_pair = 0, WORTHWHILE * product_cost(n_features, n_rows), 0.0
+        for split in (split for split in SPLITS if split < n_axes):
+            n_all = min(2 * split, n_axes)
+            # Before all points are seen, bounds are looser: twice as much is left.
+            looked = 2 * left[split] * second_cost(n_all - split)
+            of_split = pair_cost(split) + looked + 2 * left[n_all] * direct_cost(n_features)
+            if reduced_cost(split, of_split, n_rows) < cost:
+                best, cost = split, reduced_cost(split, of_split, n_rows)
+                of_pair = of_split
+        if best == 0:
+            return None
+        vectors = axes.vectors[:, : max(min(2 * best, n_axes), min(FEW, n_axes))]
+        return Axes(axes.centre, axes.scale, np.ascontiguousarray(vectors), best, of_pair)
+
+
+def sample_axes(points: Points, bounds: NDArray[np.float32], k: int) -> Sampled:
+    """Find principal axes of a sample of the points.
+
+    How many of the coordinates are worth taking products of follows from counted pairs: those of
+    a second sample that bounds would leave, were the k nearest neighbours known.
     """
     with one_blas_thread():
         held = np.flatnonzero(points.ids != NONE)
@@ -117,22 +147,13 @@ def find_axes(points: Points, bounds: NDArray[np.float32], k: int, n_rows: int) 
         centre = found_from.mean(axis=0, dtype=np.float64)
         vectors = _principal(found_from - centre, 2 * SPLITS[-1])
         scale = float(find_scale(centre, bounds[0], bounds[1]))
-        whole = Axes(centre, scale, vectors, vectors.shape[1], 0.0)
-        left = _count_left(whole, sample, points, bounds, k)
-        n_features, n_axes = vectors.shape
-        best, cost = 0, WORTHWHILE * product_cost(n_features, n_rows)
-        for split in (split for split in SPLITS if split < n_axes):
-            n_all = min(2 * split, n_axes)
-            # Before all points are seen, bounds are looser: twice as much is left.
-            looked = 2 * left[split] * second_cost(n_all - split)
-            of_split = pair_cost(split) + looked + 2 * left[n_all] * direct_cost(n_features)
-            if reduced_cost(split, of_split, n_rows) < cost:
-                best, cost = split, reduced_cost(split, of_split, n_rows)
-                of_pair = of_split
-    if best == 0:
-        return None
-    n_all = max(min(2 * best, n_axes), min(FEW, n_axes))
-    return Axes(centre, scale, np.ascontiguousarray(vectors[:, :n_all]), best, of_pair)
+        axes = Axes(centre, scale, vectors, vectors.shape[1], 0.0)
+        return Sampled(axes, _count_left(axes, sample, points, bounds, k))
+
+
+def find_axes(points: Points, bounds: NDArray[np.float32], k: int, n_rows: int) -> Axes | None:
+    """Find the axes for the k nearest points of so many rows at a time, if they are worth it."""
+    return sample_axes(points, bounds, k).cheapest(n_rows)
 
 
 def _count_left(

@@ -85,7 +85,7 @@ class ScanSearch(Search):
 
     def __init__(self, k: int, n_jobs: int = 1) -> None:
         super().__init__(k, n_jobs)
-        self._images, self._images_for_few = Images(k, AHEAD_ROWS), Images(k, 1)
+        self._images = Images(k, AHEAD_ROWS)
 
     def parts(self, tree: Tree, rows: Rows, done: Counts) -> Iterator[Part]:
         return self.stream(tree, [rows], done)
@@ -109,9 +109,11 @@ class ScanSearch(Search):
             for rows in pieces:
                 cheaper = self._cheaper(tree, rows, self.k, done)
                 if cheaper is None:
+                    self._images.follow(tree, len(rows))
                     snapshot = Snapshot.of(tree, waiting)
-                    images = self._images_of(rows)
-                    search = functools.partial(search_batch, snapshot, rows, self.k, images, n_jobs)
+                    search = functools.partial(
+                        search_batch, snapshot, rows, self.k, self._images, n_jobs
+                    )
                     answer = background.begin(search)
                     if waiting is not None:
                         yield from waiting.insert(tree)
@@ -129,15 +131,11 @@ class ScanSearch(Search):
         cheaper = self._cheaper(tree, rows, k, done)
         if cheaper is not None:
             return cheaper.nearest(tree, rows, k, done)
-        search = Scan(Snapshot.of(tree), rows, k, self._images_of(rows), self.n_jobs)
+        self._images.follow(tree, len(rows))
+        search = Scan(Snapshot.of(tree), rows, k, self._images, self.n_jobs)
         search.search_tree()
         done += search.done
         return Leaves.of_points(tree, *search.answers)
-
-    def _images_of(self, rows: Rows) -> Images:
-        """Those that many rows need serve few, too; but where there are none, few need others."""
-        few = len(rows) < SMALLEST and self._images.axes is None
-        return self._images_for_few if few else self._images
 
     def _cheaper(self, tree: Tree, rows: Rows, k: int, done: Counts) -> Search | None:
         """A search that costs less than a scan of these rows, if one is known."""
@@ -154,7 +152,7 @@ class AutoSearch(ScanSearch):
 
     def _cheaper(self, tree: Tree, rows: Rows, k: int, done: Counts) -> Search | None:
         n_leaves, n_rows = int(tree.state[N_LEAVES]), len(rows)
-        of_pair = self._images_of(rows).cost(n_leaves, rows.shape[1], max(1, n_rows))
+        of_pair = self._images.cost(n_leaves, rows.shape[1], max(1, n_rows))
         choice = self._choices.setdefault(k, Choice())
         if n_rows >= SMALLEST:
             choice.decide(tree, rows, k, done, of_pair)

@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._arrays import Growing
-from .._kernels.schema import NONE
-from .axes import FEW, Axes, Image, find_axes
+from .._kernels.schema import NONE, Tree
+from .axes import FEW, Axes, Image, sample_axes
 from .costs import pair_cost, product_cost, reduced_cost
+from .guesses import Guesses
+from .interface import SMALLEST
 from .products import AllFeatures, Columns, Points, Space
 from .threads import one_blas_thread, run_tasks
 
@@ -26,6 +28,9 @@ ROWS_AT_ONCE = 512
 
 FEW_ROWS = 8
 """So few rows are compared by fewer coordinates: it is reading the points that takes time."""
+
+MADE_AT_ONCE = 1024
+"""Images made for a search of few rows: those of 100,000 points take a second."""
 
 
 class Reduced:
@@ -61,8 +66,8 @@ class _Kept:
     arrays grow in place where nobody reads them: copying 100,000 images took 40 ms.
     """
 
-    def __init__(self, axes: Axes | None) -> None:
-        self.axes = axes
+    def __init__(self, axes: Axes | None, for_many: bool = False) -> None:
+        self.axes, self.for_many = axes, for_many
         empty = _nothing(axes, 0) if axes is not None else _NOTHING
         self._image = [Growing(array) for array in empty]
         self._marks = Growing(np.zeros(0, np.int32))
@@ -90,9 +95,10 @@ _NOTHING = Image(_NO_COLUMNS, _NO_COLUMNS, _NO_COLUMNS, np.zeros(0))
 
 
 class Images:
-    """Images of the rows of a tree's points, for searches of about so many rows at a time.
+    """Images of the rows of a tree's points.
 
-    Any number of threads may ask for them.
+    They may pay for few rows at a time and not for many: then they are made little by little, by
+    searches of few rows. Any number of threads may ask for them.
     """
 
     def __init__(self, k: int, n_rows: int) -> None:
@@ -100,30 +106,42 @@ class Images:
         self._lock = threading.Lock()
         self._number = 0
         self._kept = _Kept(None)
+        self._n_made = 0
+        self.guesses = Guesses()
 
-    @property
-    def axes(self) -> Axes | None:
-        """None while all features are compared."""
-        return self._kept.axes
+    def follow(self, tree: Tree, n_rows: int) -> None:
+        """Take notice of the tree before a search of so many rows, while nothing changes it."""
+        if n_rows < SMALLEST:
+            self.guesses.follow(tree)
+
+    def axes_for(self, n_rows: int) -> Axes | None:
+        """The axes that so many rows are compared by; None while it is by all features."""
+        kept = self._kept
+        return kept.axes if kept.for_many or n_rows < SMALLEST else None
 
     def cost(self, n_points: int, n_features: int, n_rows: int) -> float:
         """What a scan costs per pair, as far as it is known: axes are found by the first one."""
-        axes = self.axes
+        axes, of_all = self.axes_for(n_rows), product_cost(n_features, n_rows)
         if axes is not None:
-            return reduced_cost(axes.splits[n_rows > FEW_ROWS], axes.cost, n_rows)
-        of_all = product_cost(n_features, n_rows)
+            of_images = reduced_cost(axes.splits[n_rows > FEW_ROWS], axes.cost, n_rows)
+            made = 1.0 if self._kept.for_many else self._n_made / max(1, n_points)
+            return of_all + min(1.0, made) * (of_images - of_all)
         is_open = self._number == 0 and n_points >= SMALLEST_SAMPLED
         return min(of_all, reduced_cost(FEW, pair_cost(FEW), n_rows)) if is_open else of_all
 
-    def forget(self) -> None:
-        """Compare all features until axes are found anew: there are too many pairs they leave."""
-        with self._lock:
-            self._kept = _Kept(None)
+    def give_up(self) -> None:
+        """Compare many rows by all features until axes are found anew: these leave too much."""
+        self._kept.for_many = False
 
     def of_points(
-        self, points: Points, next_id: int, bounds: NDArray[np.float32] | None, n_jobs: int
+        self,
+        points: Points,
+        next_id: int,
+        bounds: NDArray[np.float32] | None,
+        n_rows: int,
+        n_jobs: int,
     ) -> tuple[Axes | None, Image | None]:
-        """The axes, and the images of these rows of a tree's points, if there are any.
+        """The axes for so many rows, and the images of the tree's points, from the first row on.
 
         An image belongs to the id that was in its row when it was made. So a row that was freed and
         taken by another point is told by its id, which is never used again.
@@ -132,35 +150,41 @@ class Images:
             return None, None
         with self._lock:
             self._renew(points, next_id, bounds)
-            if not self._update(points, n_jobs):  # so far away that products could overflow
-                self._number = 0
+            axes = self.axes_for(n_rows)
+            if axes is not None and not self._update(points, n_rows, n_jobs):
+                self._number = 0  # so far away that products could overflow
                 self._renew(points, next_id, bounds)
-                self._update(points, n_jobs)
-            axes = self.axes
-            return axes, None if axes is None else self._kept.image.of(slice(len(points.rows)))
+                axes = self.axes_for(n_rows)
+                if axes is not None:
+                    self._update(points, n_rows, n_jobs)
+            return axes, None if axes is None else self._kept.image.of(slice(self._n_made))
 
     def keep(
         self, axes: Axes | None, image: Image, rows: NDArray[np.int64], ids: NDArray[np.int64]
     ) -> None:
         """Keep images of points that have just been inserted: they were made when searching."""
         with self._lock:
-            if axes is not None and axes is self.axes and len(rows):
+            if axes is not None and axes is self._kept.axes and len(rows):
                 self._kept.make_room(int(rows.max()) + 1)
                 self._kept.image.put(rows, image)
                 self._kept.marks[rows] = ids + 1
 
-    def _update(self, points: Points, n_jobs: int) -> bool:
-        """Make the images that are missing, or of other points; False if they are not finite."""
-        axes = self.axes
-        if axes is None:
-            return True
+    def _update(self, points: Points, n_rows: int, n_jobs: int) -> bool:
+        """Make images that are missing, or of other points; False if they are not finite.
+
+        All of them for many rows; for few only so many that it does not take long.
+        """
         kept = self._kept
+        assert kept.axes is not None
         kept.make_room(len(points.rows))
         marks = points.ids + 1
         stale = np.flatnonzero((points.ids != NONE) & (kept.marks[: len(marks)] != marks))
+        most = len(stale) if n_rows >= SMALLEST else MADE_AT_ONCE
+        self._n_made = len(marks) if len(stale) <= most else int(stale[most])
+        stale = stale[:most]
         if len(stale) == 0:
             return True
-        fresh = rotate_rows(axes, points.rows[stale], n_jobs)
+        fresh = rotate_rows(kept.axes, points.rows[stale], n_jobs)
         kept.image.put(stale, fresh)
         kept.marks[stale] = marks[stale]
         return fresh.is_finite
@@ -176,8 +200,12 @@ class Images:
         if np.count_nonzero(known.ids != NONE) < SMALLEST_SAMPLED // 2:
             known = points  # most of the first points were removed
         enough = np.count_nonzero(known.ids != NONE) >= SMALLEST_SAMPLED // 2
-        axes = find_axes(known, bounds, self._k, self._n_rows) if enough else None
-        self._kept = _Kept(axes)
+        kept = _Kept(None)
+        if enough:
+            sampled = sample_axes(known, bounds, self._k)
+            axes = sampled.cheapest(self._n_rows)
+            kept = _Kept(axes, True) if axes is not None else _Kept(sampled.cheapest(1))
+        self._kept, self._n_made = kept, 0
         self._number = number
 
 

@@ -29,7 +29,7 @@ from .ahead import Batch, compare_within
 from .axes import Axes, Image
 from .costs import direct_cost, pair_cost, product_cost, second_cost
 from .images import Images, make_space, rotate_rows
-from .interface import Part, Rows
+from .interface import SMALLEST, Part, Rows
 from .products import Nearest, Points, scan
 
 MANY_ROWS = 256
@@ -114,29 +114,42 @@ class Scan:
         self.answers = Nearest.unknown(len(rows), k)
         self.done = _arrays.make_work()
         self._axes, self._of_points = images.of_points(
-            snapshot.points, snapshot.next_id, snapshot.bounds, n_jobs
+            snapshot.points, snapshot.next_id, snapshot.bounds, len(rows), n_jobs
         )
         self._image = None if self._axes is None else rotate_rows(self._axes, rows, n_jobs)
         if self._image is not None and not self._image.is_finite:
             self._axes = self._image = None
 
     def search_tree(self, stop: threading.Event | None = None) -> None:
-        """Find the nearest points in the tree."""
+        """Find the nearest points in the tree: by images, and by all features where there are
+        none yet."""
+        n_pairs, n_images = len(self._rows) * self._snapshot.n_leaves, 0
+        axes, image = self._axes, self._of_points
+        if axes is not None and image is not None:
+            n_images = len(image.halves)
+            if len(self._rows) < SMALLEST and self._image is not None:
+                self.done[DISTANCES] += self._images.guesses.improve(
+                    axes, image, self._snapshot.points, self._rows, self._image, self.answers
+                )
+            counts = self._compare(slice(0, n_images), image, stop)
+            if len(self._rows) >= MANY_ROWS and is_poor(axes, n_pairs, counts):
+                self._images.give_up()
+        if n_images < len(self._snapshot.points.rows):
+            self._compare(slice(n_images, None), None, stop)
+        self.done[SCANNED] += len(self._rows)
+
+    def _compare(self, part: slice, image: Image | None, stop: threading.Event | None) -> Counts:
+        """Compare the rows with some of the points; how much products could not rule out."""
         snapshot, rows = self._snapshot, self._rows
-        points, of_points = snapshot.points, self._of_points
-        if 2 * snapshot.n_leaves < len(points.rows):  # after removals most rows are free
+        points = Points(snapshot.points.rows[part], snapshot.points.ids[part])
+        if 2 * snapshot.n_leaves < len(snapshot.points.rows):  # most rows are free, after removals
             living = np.flatnonzero(points.ids != NONE)
             points = Points(points.rows[living], points.ids[living])
-            if of_points is not None:
-                of_points = of_points.of(living)
-        space = make_space(self._axes, rows, self._image, points.rows, of_points, snapshot.bounds)
+            image = None if image is None else image.of(living)
+        space = make_space(self._axes, rows, self._image, points.rows, image, snapshot.bounds)
         counts = scan(rows, points, space, self.answers, self._n_jobs, stop=stop)
-        n_pairs = len(rows) * len(points.rows)
-        self._count(n_pairs, counts)
-        self.done[SCANNED] += len(rows)
-        axes = self._axes if len(rows) >= MANY_ROWS else None
-        if axes is not None and is_poor(axes, n_pairs, counts):
-            self._images.forget()
+        self._count(len(rows) * len(points.rows), counts)
+        return counts
 
     def search_waiting(self, stop: threading.Event) -> None:
         """Compare the rows with the batch that is about to be inserted before them."""
