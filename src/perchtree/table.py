@@ -237,9 +237,7 @@ def _raw_merges(
     ids, internal, branches = skeleton
     n_points = len(ids)
     leaf_of = tree.ids[ids, LEAF]
-    held = np.bincount(leaf_of, minlength=len(tree.nodes))
-    leaf_nodes = np.flatnonzero(held)
-    counts, group = held[leaf_nodes], (np.cumsum(held > 0) - 1)[leaf_of]
+    leaf_nodes, group, counts = np.unique(leaf_of, return_inverse=True, return_counts=True)
     starts = np.concatenate([[0], np.cumsum(counts)])
     n_inner = n_points - len(leaf_nodes)
     merges = np.empty((n_points - 1, 2), np.int64)
