@@ -272,7 +272,10 @@ def full(rounds=1):
                     deadline = time.monotonic() + 60
                     filler = disk / "filler"
                     with open(filler, "wb", buffering=0) as file, contextlib.suppress(OSError):
-                        time.sleep(2)
+                        while len(said.stored) < 100 and time.monotonic() < deadline:
+                            time.sleep(0.1)
+                        assert said.stored, "nothing was acknowledged before the disk was full"
+                        deadline += 60
                         while file.write(b"\0" * 65536):
                             pass
                     while said.busy < 20 and time.monotonic() < deadline:

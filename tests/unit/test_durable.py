@@ -7,15 +7,23 @@ import sys
 import threading
 import time
 import warnings
+import weakref
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from perchtree import Collection, CorruptFileError, FileInUseError, ReadOnlyError
+from perchtree import (
+    ClusterTree,
+    Collection,
+    CorruptFileError,
+    FileInUseError,
+    ReadOnlyError,
+)
 from perchtree._arrays import used_rows
 from perchtree.store import folder as folders
+from perchtree.store import replay
 from perchtree.store.folder import DATABASE
 
 pytestmark = [pytest.mark.outer, pytest.mark.jit]
@@ -744,3 +752,27 @@ def test_a_damaged_answer_is_reported(path):
     stored.close()
     with pytest.raises(CorruptFileError, match="an answer is not as saved"):
         Collection.open(path)
+
+
+def test_replay_frees_arrays_as_soon_as_they_have_moved(path, monkeypatch):
+    """Otherwise opening a large folder needs memory for two trees."""
+    with Collection.open(path, write=True) as kept:
+        kept.add(np.eye(40))
+        kept.snapshot()
+        kept.add(2 * np.eye(40))
+    loaded, freed = [], []
+    load, insert = replay.load_snapshot, ClusterTree.insert_checked
+
+    def loading(snapshot):
+        found = load(snapshot)
+        loaded.append(weakref.ref(found[1].tree.points))
+        return found
+
+    def inserting(*given, **options):
+        insert(*given, **options)
+        freed.append(loaded[0]() is None)
+
+    monkeypatch.setattr(replay, "load_snapshot", loading)
+    monkeypatch.setattr(ClusterTree, "insert_checked", inserting)
+    with Collection.open(path):
+        assert freed == [True]

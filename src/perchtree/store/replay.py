@@ -22,23 +22,28 @@ class Start(NamedTuple):
     """A stored tree, the operation it stands at, and snapshots that could not be used."""
 
     operation: int
-    stored: StoredTree | None
+    tree: ClusterTree | None
     damaged: list[str]
 
 
 def find_start(
     folder: Path, connection: sqlite3.Connection, facts: dict[str, bytes], last: int
 ) -> Start:
-    """The newest stored tree that is whole and stands at `last` or before."""
+    """The newest stored tree that is whole and stands at `last` or before.
+
+    Nothing but the tree holds its arrays: each is freed as soon as it has been moved to grow.
+    """
     base = base_operation(facts)
     damaged: list[str] = []
     for number, path in snapshots_in(folder):
         if base <= number <= last:
             try:
-                return Start(*load_snapshot(path), damaged)
+                number, stored = load_snapshot(path)
+                return Start(number, ClusterTree.from_stored(stored), damaged)
             except (CorruptFileError, FileNotFoundError) as error:
                 damaged.append(str(error))
-    return Start(base, read_base(connection, facts), damaged)
+    first = read_base(connection, facts)
+    return Start(base, None if first is None else ClusterTree.from_stored(first), damaged)
 
 
 def replay(
