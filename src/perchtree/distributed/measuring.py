@@ -25,9 +25,8 @@ _QUERIES = 1024
 _POINTS = 2**14
 _CLUSTERED = 20
 """Rows of a cluster of made-up data."""
-TASK = 0.005
-"""Seconds that a task of Ray costs beside its work: 200 without any, two workers on a busy machine,
-took 0.9 to 3.5 s; `python -m benchmarks machines` measures it."""
+TASK = 0.003
+"""Seconds that a task of Ray costs beside its work: `python -m benchmarks machines` measures it."""
 
 
 def make_rows(n_rows: int, n_features: int, seed: int = 0) -> NDArray[np.float32]:
@@ -43,13 +42,15 @@ def make_rows(n_rows: int, n_features: int, seed: int = 0) -> NDArray[np.float32
 def measure(n_features: int, sample: NDArray[np.float32] | None = None) -> Constants:
     """Measure with made-up rows, or with a sample of real ones, by one thread."""
     rows = make_rows(_POINTS + _QUERIES, n_features) if sample is None else sample
-    pair, rotate = _time_pairs(rows)
+    pair, row, rotate, axes = _time_pairs(rows)
     early, late = _time_inserts(rows)
     # Two doublings lie between the first quarter and the whole.
     growth = max(0.0, (late / early) ** 0.5 - 1) if early else 0.0
     return Constants(
         pair=pair,
+        row=row,
         rotate=rotate,
+        axes=axes,
         read=_time_reading(rows[:2048]),
         insert=late,
         growth=min(growth, 0.2),
@@ -82,12 +83,14 @@ def _time_reading(rows: NDArray[np.float32]) -> float:
         return _seconds(read) / len(rows)
 
 
-def _time_pairs(rows: NDArray[np.float32]) -> tuple[float, float]:
-    """A pair, once many were compared before; and reduced vectors of a row."""
+def _time_pairs(rows: NDArray[np.float32]) -> tuple[float, float, float, float]:
+    """A pair, once many were compared before; a row beside that; reduced vectors of a row; axes."""
     queries, points = rows[:_QUERIES], rows[_QUERIES:]
     ids = np.arange(len(points), dtype=np.int32)
     bounds = np.stack([rows.min(axis=0), rows.max(axis=0)])
+    start = time.perf_counter()
     axes = find_axes(Points(points, ids), bounds, USUAL.neighbors, AHEAD_ROWS)
+    finding = time.perf_counter() - start
     images: list[Image | None] = [None, None]
     rotate = 0.0
     if axes is not None:
@@ -102,8 +105,9 @@ def _time_pairs(rows: NDArray[np.float32]) -> tuple[float, float]:
         scan(queries, Points(points[:stop], ids[:stop]), space, answers, 1)
 
     few, many = len(points) // 4, len(points)
-    seconds = _seconds(lambda: compare(many)) - _seconds(lambda: compare(few))
-    return max(seconds, 0.0) / (len(queries) * (many - few)), rotate
+    short, long = _seconds(lambda: compare(few)), _seconds(lambda: compare(many))
+    pair = max(0.0, long - short) / (len(queries) * (many - few))
+    return pair, max(0.0, long / len(queries) - many * pair), rotate, finding
 
 
 class _Timed(Search):
