@@ -8,8 +8,8 @@ from perchtree.distributed.measuring import make_rows
 from perchtree.distributed.model import Constants, cells_plan, exact_plan, tree_bytes, tree_seconds
 
 CONSTANTS = Constants(
-    pair=2e-9, row=1e-4, rotate=1e-5, axes=1.0, read=1e-5, insert=5e-5, growth=0.02, celled=1e-4,
-    measured=16_384, task=0.01,
+    pair=2e-9, first=5e-5, row=1e-4, rotate=1e-5, axes=1.0, read=1e-5, insert=5e-5,
+    growth=0.02, celled=1e-4, power=0.5, measured=16_384, task=0.01,
 )  # fmt: skip
 
 

@@ -24,8 +24,10 @@ class Constants(NamedTuple):
     pair: float
     """One row compared with one point, by products of reduced vectors, once its nearest points are
     nearly known."""
+    first: float
+    """What the first pairs of a row cost beside that: any point may be the nearest."""
     row: float
-    """What a row costs beside that: at first all points may be the nearest."""
+    """Everything else about searching for a row, such as comparing it with its own batch."""
     rotate: float
     """Reduced vectors of one row."""
     axes: float
@@ -37,7 +39,10 @@ class Constants(NamedTuple):
     growth: float
     """How much longer that takes with twice as many points."""
     celled: float
-    """Search of one row in cells, in a tree of `measured` points."""
+    """Search of one row in cells, in a tree of 3/4 of `measured` points."""
+    power: float
+    """As which power of the number of points that grows: 0.5, or more where many cells are
+    opened."""
     measured: int
     task: float
     """What a task costs beside its work: to be sent, to find its files, to be noticed."""
@@ -95,7 +100,8 @@ def exact_plan(
     tree = tree_seconds(constants, n_rows)
     memory = tree_bytes(n_rows, n_features)
     if not many:
-        search += n_rows * (constants.row + 3 * constants.rotate) + constants.axes
+        search += n_rows * (constants.first + constants.row + 3 * constants.rotate)
+        search += constants.axes
         # Threads search while the tree takes in what was found.
         seconds = max(tree, (search + tree) / n_workers)
         images = n_rows * image_bytes
@@ -103,8 +109,8 @@ def exact_plan(
     # A worker that cannot keep everything reads, and reduces, what each task needs anew.
     everything = n_rows * (row_bytes + image_bytes)
     times_read = min(n_workers, n_blocks) + (n_blocks / 2 if everything > held else 0)
-    search += n_tasks * (constants.task + min(block_rows, n_rows) * constants.row)
-    search += constants.rotate * n_rows * times_read
+    search += n_tasks * (constants.task + min(block_rows, n_rows) * constants.first)
+    search += n_rows * (constants.row + constants.rotate * times_read)
     search /= n_workers
     before = n_rows * constants.read / n_workers + constants.axes
     return Plan(
@@ -121,10 +127,10 @@ def exact_plan(
 def cells_plan(
     constants: Constants, n_rows: int, n_features: int, n_workers: int, *, many: bool = True
 ) -> Plan:
-    """A fit with search in cells: a row looks at about as many centres and points as the root of
-    their number. Points that came since cells were made are looked at where the tree is."""
-    larger = max(1.0, n_rows / constants.measured)
-    search = n_rows * constants.celled * larger**0.5 * (2 / 3 if larger > 1 else 1)
+    """A fit with search in cells: cost grows with the number of points as it did while measuring.
+    Points that came since cells were made are looked at where the tree is."""
+    larger = n_rows / (0.75 * constants.measured)
+    search = n_rows * constants.celled * larger**constants.power / (1 + constants.power)
     tree = tree_seconds(constants, n_rows)
     row_bytes = 4 * n_features
     if many:
