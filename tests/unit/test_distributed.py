@@ -313,6 +313,18 @@ def test_another_input_begins_anew(tmp_path):
     assert_same(fit_here(tmp_path / "x.npy", work, block_rows=20), alone(tmp_path / "x.npy"))
 
 
+def test_parts_that_came_after_the_folder_was_removed(tmp_path):
+    work = tmp_path / "work"
+    np.save(tmp_path / "x.npy", grid(100))
+    with pytest.raises(LostError):
+        fit_here(tmp_path / "x.npy", work, block_rows=20, workers=Losing(10))
+    for path in work.iterdir():
+        if path.name != "found":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    (work / ".axes.0123456789ab.part").touch()
+    assert_same(fit_here(tmp_path / "x.npy", work, block_rows=20), alone(tmp_path / "x.npy"))
+
+
 def test_a_work_folder_that_is_none(tmp_path):
     np.save(tmp_path / "x.npy", grid(10))
     with pytest.raises(FileExistsError, match="not of an earlier fit"):

@@ -34,6 +34,10 @@ _TASK_BLOCKS = 16
 be the nearest."""
 
 
+PART_NAMES = frozenset({"rows", "base", "found", "cells", "looked", "copies", "axes"})
+"""Files and folders of parts, as `Job` has them."""
+
+
 class Input(NamedTuple):
     """How any machine opens the input."""
 
