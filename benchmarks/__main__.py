@@ -22,7 +22,7 @@ from .common import Row, blas_gflops
 NAMES = [
     "startup", "published", "growth", "phases", "choice", "limit", "imagenet", "peers",
     "measures", "same_tree", "memory", "collapsed", "streaming", "overhead", "latency", "removal",
-    "machines", "machines_same",
+    "machines", "machines_model", "machines_same",
 ]  # fmt: skip
 RESULTS = Path(__file__).parent / "RESULTS.md"
 

@@ -1,7 +1,6 @@
-"""Many machines: what tasks cost beside threads, memory, and the model of `perch plan`."""
+"""Many machines: what tasks cost beside threads."""
 
 import contextlib
-import resource
 import tempfile
 import time
 from collections.abc import Iterator
@@ -15,11 +14,10 @@ from perchtree.collection.intake import Stop
 from perchtree.distributed.cluster import RayWorkers, connected
 from perchtree.distributed.fitting import Asked, Fit
 from perchtree.distributed.job import Input
-from perchtree.distributed.measuring import measure
-from perchtree.distributed.model import cells_plan, exact_plan
 from perchtree.distributed.worker import NOTHING
 from perchtree.inputs.batches import Columns
 from perchtree.search.axes import find_axes
+from perchtree.search.exact import AHEAD_ROWS
 from perchtree.search.images import make_space, rotate_rows
 from perchtree.search.products import Nearest, Points, scan
 
@@ -38,15 +36,18 @@ def resampled(n_rows: int, seed: int = 0) -> Any:
 
 
 def by_threads(X: Any, n_jobs: int) -> float:
-    """Search alone, in this process: rows in memory, axes found once, 2,048 rows at a time."""
+    """Search alone, in this process: rows in memory, axes found once.
+
+    As many rows are searched at a time as an insert searches ahead.
+    """
 
     def search() -> None:
         ids = np.arange(len(X), dtype=np.int32)
         bounds = np.stack([X.min(axis=0), X.max(axis=0)])
-        axes = find_axes(Points(X[:32768], ids[:32768]), bounds, K)
+        axes = find_axes(Points(X[:32768], ids[:32768]), bounds, K, AHEAD_ROWS)
         image = None if axes is None else rotate_rows(axes, X, n_jobs)
-        for first in range(0, len(X), 2048):
-            rows = slice(first, first + 2048)
+        for first in range(0, len(X), AHEAD_ROWS):
+            rows = slice(first, first + AHEAD_ROWS)
             own = None if image is None else image.of(rows)
             answers = Nearest.unknown(len(X[rows]), K)
             if first:
@@ -98,50 +99,24 @@ def overhead(folder: Path) -> list[Row]:
     X = resampled(ROWS)
     path = folder / "x.npy"
     np.save(path, X)
-    threads = {n: by_threads(X, n) for n in (1, 2)}
+    threads = by_threads(X, 2)
     tasks = {}
     for n_workers in (1, 2):
         with cluster(n_workers) as workers:
             search = fit_of(path, workers, Searching)
             tasks[n_workers] = search.search()
-            search.done()
             sent = seconds(lambda workers=workers: send(workers))
+            search.done()
     return [
-        Row(f"{ROWS:,} x 384, search alone, one thread", f"{threads[1]:.1f} s"),
-        Row("two threads", f"{threads[2]:.1f} s"),
+        Row(f"{ROWS:,} x 384, search alone, two threads", f"{threads:.1f} s"),
         Row("one worker", f"{tasks[1]:.1f} s"),
         Row("two workers", f"{tasks[2]:.1f} s"),
-        Row("two workers / two threads", f"{tasks[2] / threads[2]:.2f} x", "<= 1.25 x"),
+        Row("two workers / two threads", f"{tasks[2] / threads:.2f} x", "<= 1.25 x"),
         Row("a task without work, two workers", f"{1e3 * sent / 200:.1f} ms"),
         Row("one worker / two workers", f"{tasks[1] / tasks[2]:.2f} x", ">= 1.6 x"),
     ]  # fmt: skip
 
 
-def model(folder: Path) -> list[Row]:
-    """Whole fits beside what the model says about them."""
-    rows = []
-    X = resampled(60_000)
-    constants = measure(384, X[:18_432])
-    with cluster(2) as workers:
-        for n_rows in (20_000, 40_000, 60_000):
-            for search in ("auto", "cells"):
-                path = folder / f"{n_rows}-{search}.npy"
-                np.save(path, X[:n_rows])
-                fit = fit_of(path, workers, search=search)
-                took = seconds(lambda fit=fit: fit.run(Stop()))
-                fit.done()
-                if search == "auto":
-                    plan = exact_plan(constants, n_rows, 384, 2, held=2**33)
-                else:
-                    plan = cells_plan(constants, n_rows, 384, 2)
-                told = f"{took:.1f} s, model {plan.seconds:.1f} s ({plan.seconds / took:.2f})"
-                rows.append(Row(f"{n_rows:,} x 384, {search}, two workers", told, "0.7 to 1.3"))
-                print(*rows[-1], flush=True)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    rows.append(Row("largest memory of this process", f"{peak:.1f} GB"))
-    return rows
-
-
 def run() -> list[Row]:
     with tempfile.TemporaryDirectory() as name:
-        return overhead(Path(name)) + model(Path(name))
+        return overhead(Path(name))

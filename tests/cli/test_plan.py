@@ -8,8 +8,8 @@ from perchtree.distributed.measuring import make_rows
 from perchtree.distributed.model import Constants, cells_plan, exact_plan, tree_bytes, tree_seconds
 
 CONSTANTS = Constants(
-    pair=2e-9, rotate=1e-5, read=1e-5, insert=5e-5, growth=0.02, celled=1e-4, measured=16_384,
-    task=0.01,
+    pair=2e-9, first=5e-5, row=1e-4, rotate=1e-5, axes=1.0, read=1e-5, insert=5e-5,
+    growth=0.02, celled=1e-4, power=0.5, measured=16_384, task=0.01,
 )  # fmt: skip
 
 
@@ -40,7 +40,7 @@ def test_more_workers_take_less_until_the_tree_decides(plan):
 
 
 def test_search_is_quadratic_and_the_tree_nearly_linear():
-    small, large = (exact_plan(CONSTANTS, n, 384, 100, held=2**40) for n in (10**6, 10**7))
+    small, large = (exact_plan(CONSTANTS, n, 384, 100, held=2**40) for n in (10**7, 10**8))
     assert 50 < large.search / small.search < 101  # reading is linear
     assert 10 < large.tree / small.tree < 15
     assert tree_seconds(CONSTANTS, 1000) == pytest.approx(0.05)

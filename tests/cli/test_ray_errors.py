@@ -35,7 +35,15 @@ def test_another_version_of_ray():
     silent = RuntimeError("no answer\nfrom it")
     assert "at a:1 does not answer, try again: no answer from it" in cluster._why_not("a:1", silent)
     absent = ConnectionError("Could not find any running Ray instance.")
-    assert "there is no Ray cluster at auto: start one" in cluster._why_not("auto", absent)
+    assert "no Ray cluster on this machine: start one" in cluster._why_not("auto", absent)
+
+
+def test_a_cluster_that_wants_a_token():
+    error = RuntimeError("Failed to connect to GCS.")
+    error.__cause__ = RuntimeError("x" * 300 + " InvalidAuthToken: Authentication token is missing")
+    assert cluster.is_closed(error)
+    assert "at a:1 wants a token: set RAY_AUTH_MODE=token" in cluster._why_not("a:1", error)
+    assert not cluster.is_closed(RuntimeError("no answer"))
 
 
 def test_usage(perch):

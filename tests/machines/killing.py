@@ -64,6 +64,20 @@ class Driver:
         return self._process.returncode, said
 
 
+def kill_a_worker(nodes, driver, rng):
+    """Kill one that is at a task, as soon as there is one; whether there was."""
+    while not driver.has_ended:
+        pids = nodes.tell("pids").split()
+        if pids:
+            try:
+                os.kill(int(rng.choice(pids)), signal.SIGKILL)
+                return True
+            except ProcessLookupError:
+                pass  # it has ended by itself
+        time.sleep(0.05)
+    return False
+
+
 def one_run(folder, nodes, mode, rng):
     """Fit while things are killed; what was killed."""
     output = folder / "many.perch"
@@ -82,13 +96,8 @@ def one_run(folder, nodes, mode, rng):
             nodes.tell(f"kill {rng.randrange(2)}")
             nodes.tell("add 1")
         else:
-            pids = nodes.tell("pids").split()
-            if not pids:
+            if not kill_a_worker(nodes, driver, rng):
                 continue
-            try:
-                os.kill(int(rng.choice(pids)), signal.SIGKILL)
-            except ProcessLookupError:
-                continue  # it has ended by itself
         killed.append(victim)
     code, said = driver.end()
     if code != 0:

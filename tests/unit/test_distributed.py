@@ -14,7 +14,9 @@ from clustered import Here, fit_here
 from perchtree import Collection
 from perchtree._arrays import used_rows
 from perchtree.collection.intake import Stop
+from perchtree.distributed import tasks
 from perchtree.distributed.fitting import Asked, Fit
+from perchtree.distributed.holding import Held
 from perchtree.distributed.job import Input, cut
 from perchtree.distributed.parts import MissingPartError, as_bytes, from_bytes, load_part, save_part
 from perchtree.distributed.worker import CELLS, SEARCH, OtherMachineError, check_machine
@@ -73,14 +75,24 @@ def test_any_blocks_in_any_order(tmp_path_factory, n_rows, block_rows, seed, cos
     assert_same(found, alone(folder / "x.npy", **more))
 
 
-def test_reduced_vectors_and_all_features_find_the_same(tmp_path):
+def test_reduced_vectors_and_all_features_find_the_same(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 6)) @ rng.normal(size=(6, 160)) + rng.normal(size=(3000, 160)) / 50
     np.save(tmp_path / "x.npy", X.astype(np.float32))
-    found = fit_here(tmp_path / "x.npy", tmp_path / "work", block_rows=512)
+    workers = Here()
+    found = fit_here(tmp_path / "x.npy", tmp_path / "work", block_rows=512, workers=workers)
     _, axes = load_part(tmp_path / "work" / "axes")
     assert len(axes["vectors"]) == 160
     assert_same(found, alone(tmp_path / "x.npy"))
+
+    # A worker gives axes up if they were poor in a task of the usual size, not in the first ones.
+    job = workers._job._replace(task_blocks=4)
+    held = Held(job)
+    monkeypatch.setattr(tasks, "is_poor", lambda *_: True)
+    tasks.search_blocks(job, held, 0, range(1))
+    assert held.axes is not None
+    tasks.search_blocks(job, held, 3, range(4))
+    assert held.axes is None
 
 
 def test_folders_of_either_kind_and_shuffled(tmp_path):
@@ -301,6 +313,18 @@ def test_another_input_begins_anew(tmp_path):
     assert_same(fit_here(tmp_path / "x.npy", work, block_rows=20), alone(tmp_path / "x.npy"))
 
 
+def test_parts_that_came_after_the_folder_was_removed(tmp_path):
+    work = tmp_path / "work"
+    np.save(tmp_path / "x.npy", grid(100))
+    with pytest.raises(LostError):
+        fit_here(tmp_path / "x.npy", work, block_rows=20, workers=Losing(10))
+    for path in work.iterdir():
+        if path.name != "found":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    (work / ".axes.0123456789ab.part").touch()
+    assert_same(fit_here(tmp_path / "x.npy", work, block_rows=20), alone(tmp_path / "x.npy"))
+
+
 def test_a_work_folder_that_is_none(tmp_path):
     np.save(tmp_path / "x.npy", grid(10))
     with pytest.raises(FileExistsError, match="not of an earlier fit"):
@@ -339,6 +363,7 @@ def test_blocks_follow_from_the_input():
     assert rows == 2**15
     assert 1 <= others <= 64
     assert cut(10**6, 10**6, None)[0] == 16  # wide rows
+    assert all(cut(n_rows, 8, None)[1] >= 16 for n_rows in (1000, 10**5, 10**6, 10**7, 10**9))
 
 
 def test_other_machines_are_refused(tmp_path):

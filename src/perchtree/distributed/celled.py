@@ -25,7 +25,7 @@ from .parts import save_part
 from .running import Run, Task
 from .worker import CELLS
 
-_RANGE = 2048
+RANGE = 2048
 """Rows that a task looks for."""
 _NEVER_FULL = 2**31 - 1
 
@@ -35,9 +35,9 @@ class _Since:
 
     def __init__(self, n_features: int) -> None:
         self.n = 0
-        self.rows = np.empty((_RANGE, n_features), np.float32)
-        self.ids = np.empty(_RANGE, np.int32)
-        self.own = np.empty(_RANGE, np.int32)
+        self.rows = np.empty((RANGE, n_features), np.float32)
+        self.ids = np.empty(RANGE, np.int32)
+        self.own = np.empty(RANGE, np.int32)
 
     def extend(self, rows: Rows, ids: NDArray[np.int64], own: NDArray[np.int32]) -> None:
         self.make_room(len(ids))
@@ -79,9 +79,9 @@ class CellsOfWorkers:
         self._since, self._seen = _Since(tree.points.shape[1]), state.since
         self._run.forget(CELLS)
         begin = self._next_row(int(tree.state[NEXT_ID]))
-        begin -= (begin - job.first_row) % _RANGE
-        end = min(begin + state.renewal - int(tree.state[NEXT_ID]) + _RANGE, job.stop_row)
-        for start in range(begin, end, _RANGE):
+        begin -= (begin - job.first_row) % RANGE
+        end = min(begin + state.renewal - int(tree.state[NEXT_ID]) + RANGE, job.stop_row)
+        for start in range(begin, end, RANGE):
             self._run.order(self._task(state, start))
 
     def _next_row(self, next_id: int) -> int:
@@ -91,7 +91,7 @@ class CellsOfWorkers:
 
     def _task(self, state: State, start: int) -> Task:
         job = self._run.job
-        about = Range(state.since, state.width, start, min(start + _RANGE, job.stop_row))
+        about = Range(state.since, state.width, start, min(start + RANGE, job.stop_row))
         return Task(job.looked_path(state.since, start), CELLS, (about,))
 
     def look(
@@ -112,9 +112,9 @@ class CellsOfWorkers:
         job = self._run.job
         found = Nearest.unknown(len(numbers), job.k)
         opened = np.empty((len(numbers), 1 + state.width), np.int32)
-        ranges = (numbers - job.first_number - job.first_row) // _RANGE
+        ranges = (numbers - job.first_number - job.first_row) // RANGE
         for place in np.unique(ranges).tolist():
-            task = self._task(state, job.first_row + place * _RANGE)
+            task = self._task(state, job.first_row + place * RANGE)
             meta, arrays = self._run.result(task)
             here = np.flatnonzero(ranges == place)
             there = np.searchsorted(arrays["rows"], numbers[here])

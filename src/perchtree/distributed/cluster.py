@@ -4,6 +4,7 @@ import contextlib
 import logging
 import os
 import socket
+import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
@@ -84,19 +85,45 @@ def _connect(ray: Any, address: str, n_jobs: int | None) -> None:
         _check_address(address)
     for attempts_left in reversed(range(_ATTEMPTS)):
         try:
-            ray.init(address=address, **quiet)
+            with _silenced():
+                ray.init(address=address, **quiet)
             return
         except (ConnectionError, RuntimeError, ValueError) as error:
             ray.shutdown()
             # A cluster that is busy, or has just lost a machine, may not answer in time.
-            if attempts_left == 0 or "ersion mismatch" in str(error) or is_absent(error):
+            is_final = is_absent(error) or "ersion mismatch" in _told(error) or is_closed(error)
+            if attempts_left == 0 or is_final:
                 raise ConnectionError(_why_not(address, error)) from None
         time.sleep(_ATTEMPT_SECONDS)
+
+
+@contextlib.contextmanager
+def _silenced() -> Iterator[None]:
+    """Drop what compiled code writes to standard error: Ray says every second why it waits."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def is_absent(error: Exception) -> bool:
     """Whether Ray says that there is no cluster, not that it has failed to reach one."""
     return isinstance(error, ConnectionError) and "Could not find any running" in str(error)
+
+
+def is_closed(error: Exception) -> bool:
+    """Whether the cluster wants a token that Ray has not sent."""
+    return "AuthToken" in _told(error) or "uthentication" in _told(error)
+
+
+def _told(error: Exception) -> str:
+    """What Ray says, in one line; itself it may say only that it has failed."""
+    return " ".join(str(error.__cause__ or error).split())
 
 
 def _check_address(address: str) -> None:
@@ -111,14 +138,17 @@ def _check_address(address: str) -> None:
 
 
 def _no_cluster(address: str) -> str:
-    return (
-        f"there is no Ray cluster at {address}: start one by `ray start --head`, or use --ray local"
-    )
+    where = "on this machine" if address == "auto" else f"at {address}"
+    return f"there is no Ray cluster {where}: start one by `ray start --head`, or use --ray local"
 
 
 def _why_not(address: str, error: Exception) -> str:
-    cause = error.__cause__ or error  # Ray itself says only that it has failed
-    told = " ".join(str(cause).split())[:200]
+    told = _told(error)[:200]
+    if is_closed(error):
+        return (
+            f"the Ray cluster at {address} wants a token: set RAY_AUTH_MODE=token, with the "
+            "cluster's token where Ray looks for it (ray get-auth-token)"
+        )
     if "ersion mismatch" in told:
         return f"the cluster at {address} has another version of Ray or Python: {told}"
     if is_absent(error):
@@ -172,7 +202,7 @@ class RayWorkers:
     def cancel(self, handles: Sequence[Handle]) -> None:
         for handle in handles:
             with contextlib.suppress(Exception):
-                self._ray.cancel(handle, force=True)
+                self._ray.cancel(handle)
 
     def _get(self, handle: Handle) -> Any:
         try:
@@ -180,9 +210,10 @@ class RayWorkers:
         except self._ray.exceptions.RayTaskError as error:
             cause = error.cause
             if isinstance(cause, ModuleNotFoundError) or "ModuleNotFoundError" in str(error):
+                told = " ".join(str(cause).partition("traceback:")[0].split())[:100]
                 raise OtherMachineError(
                     "a machine of the cluster lacks perchtree, or something it needs: install the "
-                    f"same everywhere ({' '.join(str(cause).split())[:100]})"
+                    f"same everywhere ({told})"
                 ) from None
             raise cause from None
         except self._ray.exceptions.RayError as error:

@@ -5,6 +5,7 @@ It may be removed at any time, at the cost of time.
 
 import contextlib
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,12 +22,14 @@ from ..files.locking import FileInUseError, lock_for_writing
 from ..files.replacing import replacing
 from ..inputs.batches import Columns
 from ..tree import ClusterTree
-from .job import Input, Job
+from .job import PART_NAMES, Input, Job
 from .parts import MissingPartError, load_part
 from .tasks import hash_rows, save_rows
 
 _JOB = "job.json"
 _SNAPSHOT = "snapshot.perch"
+_PARTS = PART_NAMES | {_SNAPSHOT}
+_UNFINISHED = re.compile(r"\..*\.(part|lock)")
 
 
 class WorkFolder:
@@ -39,7 +42,7 @@ class WorkFolder:
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Keep others from working here."""
-        if self.path.exists() and any(self.path.iterdir()) and not (self.path / _JOB).exists():
+        if self.path.exists() and not (self.path / _JOB).exists() and not self._has_parts_only():
             raise FileExistsError(
                 f"{self.path} has files that are not of an earlier fit: name another folder by "
                 "--work"
@@ -51,6 +54,12 @@ class WorkFolder:
                 yield
         except FileInUseError:
             raise FileInUseError(f"{self.path} is used by another fit: wait for it") from None
+
+    def _has_parts_only(self) -> bool:
+        """Whether nothing is there but parts: workers may write some after the folder was removed,
+        until they notice that the driver is gone."""
+        names = (entry.name for entry in self.path.iterdir())
+        return all(name in _PARTS or _UNFINISHED.fullmatch(name) for name in names)
 
     def job(self, fingerprint: str) -> Job | None:
         """The job that was begun here, if it is the same."""

@@ -5,6 +5,7 @@ import hashlib
 import itertools
 import json
 import platform
+from math import isqrt
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -28,6 +29,13 @@ FEWEST_PAIRS, MOST_PAIRS = 2**26, 2**35
 """Pairs that a task compares: a fraction of a second, or about two minutes."""
 _TASKS = 1024
 """Tasks of an input that is neither small nor large."""
+_TASK_BLOCKS = 16
+"""Blocks that a task compares one with, at least: the first ones cost most, as any point may still
+be the nearest."""
+
+
+PART_NAMES = frozenset({"rows", "base", "found", "cells", "looked", "copies", "axes"})
+"""Files and folders of parts, as `Job` has them."""
 
 
 class Input(NamedTuple):
@@ -144,11 +152,12 @@ def cut(n_rows: int, n_features: int, block_rows: int | None) -> tuple[int, int]
 
     They follow from the input alone: with more workers, finished parts can still be used.
     """
+    pairs = min(max(n_rows**2 // 2 // _TASKS, FEWEST_PAIRS), MOST_PAIRS)
     if block_rows is None:
         wanted = 1 << max(0, n_rows // _BLOCKS - 1).bit_length()
+        long = 1 << (isqrt(pairs // _TASK_BLOCKS).bit_length() - 1)
         fitting = _LARGEST_BLOCK // (4 * max(1, n_features))
-        block_rows = max(1, min(max(wanted, FEWEST_ROWS), MOST_ROWS, fitting))
-    pairs = min(max(n_rows**2 // 2 // _TASKS, FEWEST_PAIRS), MOST_PAIRS)
+        block_rows = max(1, min(max(wanted, FEWEST_ROWS), long, MOST_ROWS, fitting))
     return block_rows, max(1, pairs // block_rows**2)
 
 

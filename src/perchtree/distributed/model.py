@@ -3,10 +3,13 @@
 docs/scale.md says where its limits are.
 """
 
+from math import log
 from typing import NamedTuple
 
 from .. import _arrays
+from ..search.cells import AGAIN, SMALLEST_TREE
 from ..settings import USUAL, Settings
+from .celled import RANGE
 from .job import cut
 
 PER_ROW = 8
@@ -19,9 +22,16 @@ class Constants(NamedTuple):
     """What was measured on this machine, in seconds."""
 
     pair: float
-    """One row compared with one point, by products of reduced vectors."""
+    """One row compared with one point, by products of reduced vectors, once its nearest points are
+    nearly known."""
+    first: float
+    """What the first pairs of a row cost beside that: any point may be the nearest."""
+    row: float
+    """Everything else about searching for a row, such as comparing it with its own batch."""
     rotate: float
     """Reduced vectors of one row."""
+    axes: float
+    """Finding the axes of reduced vectors."""
     read: float
     """Reading, checking and hashing one row."""
     insert: float
@@ -29,7 +39,10 @@ class Constants(NamedTuple):
     growth: float
     """How much longer that takes with twice as many points."""
     celled: float
-    """Search of one row in cells, in a tree of `measured` points."""
+    """Search of one row in cells, in a tree of 3/4 of `measured` points."""
+    power: float
+    """As which power of the number of points that grows: 0.5, or more where many cells are
+    opened."""
     measured: int
     task: float
     """What a task costs beside its work: to be sent, to find its files, to be noticed."""
@@ -78,54 +91,57 @@ def exact_plan(
 
     `held` is how many bytes a worker keeps of what it has read.
     """
-    pairs = n_rows**2 / 2
     block_rows, task_blocks = cut(n_rows, n_features, None)
     n_blocks = -(-n_rows // block_rows)
     n_tasks = n_blocks**2 / 2 / task_blocks + n_blocks / 2
     row_bytes = 4 * n_features
-    image_bytes = min(4 * (2 * 128 + 32 + 3) + 8, 2 * row_bytes)
+    image_bytes = min(4 * (2 * 128 + 32 + 3) + 8, 2 * row_bytes) if constants.rotate else 0
+    search = n_rows**2 / 2 * constants.pair
+    tree = tree_seconds(constants, n_rows)
+    memory = tree_bytes(n_rows, n_features)
+    if not many:
+        search += n_rows * (constants.first + constants.row + 3 * constants.rotate)
+        search += constants.axes
+        # Threads search while the tree takes in what was found.
+        seconds = max(tree, (search + tree) / n_workers)
+        images = n_rows * image_bytes
+        return Plan(seconds, search / n_workers, tree, memory + images, 0, n_rows * row_bytes, 0)
     # A worker that cannot keep everything reads, and reduces, what each task needs anew.
     everything = n_rows * (row_bytes + image_bytes)
-    share = 1.0 if everything > held else 0.0
-    times_read = min(n_workers, n_blocks) + share * n_blocks / 2
-    search = pairs * constants.pair + constants.rotate * n_rows * (times_read if many else 3)
-    tree = tree_seconds(constants, n_rows)
-    before = 0.0
-    if many:
-        search += n_tasks * constants.task
-        before = n_rows * constants.read / n_workers
+    times_read = min(n_workers, n_blocks) + (n_blocks / 2 if everything > held else 0)
+    search += n_tasks * (constants.task + min(block_rows, n_rows) * constants.first)
+    search += n_rows * (constants.row + constants.rotate * times_read)
     search /= n_workers
-    last = tree / n_blocks if many else 0.0
+    before = n_rows * constants.read / n_workers + constants.axes
     return Plan(
-        seconds=before + max(search, tree) + min(last, search),
+        seconds=before + max(search, tree) + min(tree / n_blocks, search),
         search=search,
         tree=tree,
-        memory=tree_bytes(n_rows, n_features)
-        + (PER_ROW * n_rows if many else n_rows * image_bytes),
-        worker_memory=int(min(everything, held) + _COMPARED * n_rows) if many else 0,
-        read=int(times_read * n_rows * row_bytes) if many else n_rows * row_bytes,
-        work=int(n_rows * row_bytes + 8 * k * n_rows * max(1.0, n_blocks / 2 / task_blocks))
-        if many
-        else 0,
+        memory=memory + PER_ROW * n_rows + 2 * min(block_rows, n_rows) * row_bytes,
+        worker_memory=int(min(everything, held) + _COMPARED * n_rows),
+        read=int(times_read * n_rows * row_bytes),
+        work=int(n_rows * row_bytes + 8 * k * n_rows * max(1.0, n_blocks / 2 / task_blocks)),
     )
 
 
 def cells_plan(
     constants: Constants, n_rows: int, n_features: int, n_workers: int, *, many: bool = True
 ) -> Plan:
-    """A fit with search in cells: a row looks at about as many centres and points as the root of
-    their number. Points that came since cells were made are looked at where the tree is."""
-    larger = max(1.0, n_rows / constants.measured)
-    search = n_rows * constants.celled * larger**0.5 * (2 / 3 if larger > 1 else 1)
+    """A fit with search in cells: cost grows with the number of points as it did while measuring.
+    Points that came since cells were made are looked at where the tree is."""
+    larger = n_rows / (0.75 * constants.measured)
+    search = n_rows * constants.celled * larger**constants.power / (1 + constants.power)
     tree = tree_seconds(constants, n_rows)
     row_bytes = 4 * n_features
-    before = 0.0
     if many:
+        # Whenever cells are made anew, the tree waits for the first rows that are looked for.
+        n_renewals = max(0.0, log(n_rows / SMALLEST_TREE) / log(1 + 1 / AGAIN))
+        waiting = n_renewals * (RANGE * search / n_rows + constants.task)
         # An eighth of the points of a search is later than the cells.
         tree += search / 8
         search = search * 7 / 8 / n_workers
-        before = n_rows * constants.read / n_workers
-        seconds = before + max(search, tree)
+        before = n_rows * constants.read / n_workers + constants.axes
+        seconds = before + max(search, tree) + waiting
     else:
         search /= n_workers
         seconds = search + tree

@@ -134,11 +134,9 @@ def search_blocks(job: Job, held: Held, block: int, span: range) -> None:
             points = held.block(other)
             total += _scan(queries, points, held, answers)
             n_pairs += len(answers.ids) * len(points.points.ids)
-    if (
-        held.axes is not None
-        and len(answers.ids) >= MANY_ROWS
-        and is_poor(held.axes, n_pairs, total)
-    ):
+    # Where little was compared bounds stay loose, which says nothing about later tasks.
+    is_telling = len(answers.ids) >= MANY_ROWS and 2 * len(span) >= job.task_blocks
+    if held.axes is not None and is_telling and is_poor(held.axes, n_pairs, total):
         held.axes = None  # of this worker, for the rest of the job
     arrays = {"near": answers.near, "numbers": answers.ids}
     save_part(job.found_path(block, span), arrays, n_pairs=n_pairs, computed=int(total[1]))
