@@ -131,20 +131,6 @@ class Oracle:
         return [len(cell) for region in self.regions for cell in region]
 
 
-def test_how_many_cells_are_opened_at_most():
-    """All of them would have to be, to find every neighbour of points without any order."""
-    widths = []
-    for always in (2, 1000):
-        with mock.patch.object(renewing, "ALWAYS_OPENED", always):
-            tree = ClusterTree(12, search="cells", recall=1.0)
-            tree.insert(points(reach=1000, d=12))
-        state = tree._search._state
-        assert len(state.cells.centres) > 4
-        widths.append(state.width)
-    assert widths[0] <= 2 < widths[1]
-    assert renewing.most_opened(10**8) == 2500
-
-
 def renewed(tree, width):
     """Make cells now, of which so many are opened, and keep them."""
     with mock.patch.object(cells, "choose_width", return_value=width):

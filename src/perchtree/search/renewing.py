@@ -1,7 +1,5 @@
 """Making cells from a tree, and finding out how many of them must be opened."""
 
-from math import isqrt
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,17 +21,6 @@ CELL_SIZE = 16
 """Points of a cell at most when it is made; about half as many on average."""
 SAMPLE = 256
 """Points by which the number of cells to open is chosen."""
-ALWAYS_OPENED = 128
-"""As many cells may be opened in any tree: hist50k needs 48 to 128 from 6,000 points on."""
-
-
-def most_opened(n_leaves: int) -> int:
-    """How many cells may be opened for a row: its cost grows at most as the root of their number.
-
-    Records that resemble no other have many points about as near as the nearest: among 50,000 such
-    ones, 2,048 cells would have to be opened to find it.
-    """
-    return max(ALWAYS_OPENED, isqrt(n_leaves) // 4)
 
 
 def new_cells(tree: Tree) -> Cells:
@@ -68,8 +55,7 @@ def make_opening(cells: Cells, width: int) -> Opening:
 
 
 def choose_width(tree: Tree, cells: Cells, since: int | None, recall: float, exact: Search) -> int:
-    """How many cells to open so that a share `recall` of nearest neighbours is found, if few enough
-    can do that.
+    """How many cells to open so that a share `recall` of nearest neighbours is found.
 
     The points with ids from `since` on came when the cells stood, so they tell what it takes to
     find the neighbours of new points. Where there are none, points of which the cells were made are
@@ -77,8 +63,7 @@ def choose_width(tree: Tree, cells: Cells, since: int | None, recall: float, exa
     """
     rows, nearest = _sample(tree, since or 0, exact)
     powers = 2 ** np.arange(31)
-    most = min(len(cells.centres), most_opened(int(tree.state[N_LEAVES])))
-    widths = np.unique(np.minimum(np.concatenate([powers, 3 * powers]), most))
+    widths = np.unique(np.minimum(np.concatenate([powers, 3 * powers]), len(cells.centres)))
     if len(rows) == 0:
         return 1
     needed = np.empty(len(rows), np.int32)
