@@ -5,14 +5,13 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._arguments import as_count
 from ._renamed import moved
-from ._validate import PROJECT_FIRST
+from ._validate import PROJECT_FIRST, is_sparse
 from .clusters.exemplars import find_exemplars
 from .clusters.names import Name
 from .clusters.overlaps import Event
@@ -306,7 +305,7 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             )
 
     def _as_rows(self, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
-        if scipy.sparse.issparse(X):
+        if is_sparse(X):
             raise ValueError(f"sparse input is not supported, boxes are dense: {PROJECT_FIRST}")
         if _holds_texts(X):
             raise ValueError(f"X holds texts, not vectors: {_ENCODE_FIRST}")

@@ -1,5 +1,6 @@
 """Signs of life while something takes long, and none while it does not."""
 
+import json
 import os
 import pty
 import subprocess
@@ -82,7 +83,8 @@ def test_one_insert_needs_no_search(monkeypatch):
     """So another process can compile it while this one compiles searches."""
     monkeypatch.setattr("perchtree.search.products.scan", pytest.fail)
     monkeypatch.setattr("perchtree.search.ahead.scan", pytest.fail)
-    warmup.insert_one([Settings(search="scan").as_dict()])
+    monkeypatch.setattr("sys.argv", ["-c", json.dumps([Settings(search="scan").as_dict()])])
+    exec(warmup._INSERT, {})
 
 
 @pytest.mark.jit

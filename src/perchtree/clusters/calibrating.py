@@ -13,9 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
-from scipy.special import expit, logit
 
 from .cuts import Cuts
 from .extraction import extract
@@ -223,6 +220,8 @@ class Calibrator:
 
 def _estimate(value: float, low: float, high: float) -> Estimate:
     """A figure with an interval that is made wider on the scale of odds."""
+    from scipy.special import expit, logit  # slow to import
+
     centre, *ends = logit(np.clip([value, low, high], _NEARLY_0, 1 - _NEARLY_0)).tolist()
     low, high = expit([centre + _WIDER * (end - centre) for end in ends]).tolist()
     high = 1.0 if high > 1 - 2 * _NEARLY_0 else high
@@ -231,6 +230,9 @@ def _estimate(value: float, low: float, high: float) -> Estimate:
 
 def count_contradictions(a: Numbers, b: Numbers, same: Values) -> int:
     """How many pairs said not to be the same are the same by other answers, through any chain."""
+    from scipy.sparse import coo_array  # slow to import
+    from scipy.sparse.csgraph import connected_components
+
     points, places = np.unique(np.concatenate([a, b]), return_inverse=True)
     one, other = places[: len(a)], places[len(a) :]
     yes = same == 1

@@ -3,10 +3,10 @@
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 
 from .._kernels import hashing
+from .._validate import is_sparse
 from .hashed import DIMENSIONS, checked_dimensions
 
 
@@ -26,7 +26,7 @@ def project(X: Any, dimensions: int = DIMENSIONS) -> NDArray[np.float64]:
     -------
     rows : float64 array of shape (n_rows, dimensions)
     """
-    if not scipy.sparse.issparse(X) or X.ndim != 2:
+    if not is_sparse(X) or X.ndim != 2:
         raise TypeError("expected a sparse matrix, such as those of scikit-learn's vectorisers")
     width = checked_dimensions(dimensions)
     by_row = X.tocsr()
