@@ -68,7 +68,7 @@ def test_listing_and_taking_back(perch, tree, tmp_path):
     once = (tmp_path / tree).read_bytes()
     assert once != before
     result = perch("correct", tree, "--from", "said.csv")
-    assert result.stderr == "perch: 0 changes, 2 corrections; t.perch is as it was\n"
+    assert result.stderr == "perch: 0 changes, 2 corrections; t.perch is unchanged\n"
     assert (tmp_path / tree).read_bytes() == once
 
 

@@ -72,13 +72,16 @@ def test_the_same_tree_of_every_kind_of_input(perch, kind, batch):
 
 def test_it_says_what_it_has_chosen(perch):
     told = perch("fit", write("csv"), "-o", "t.perch", *COLUMNS).stderr
-    assert "texts become vectors by the encoder chars, since half of them have at most 120" in told
+    assert (
+        "making vectors from texts with the encoder chars, because half of them have at most 120"
+        in told
+    )
     assert "learned from 16 texts" in told
     long = [" ".join(TITLES) for _ in TITLES]
     told = perch("fit", write("csv", long), "-o", "u.perch", *COLUMNS).stderr
     assert "by the encoder words, since half of them have more than 120" in told
     told = perch("fit", write("csv"), "-o", "v.perch", *COLUMNS, "--encode", "words:64").stderr
-    assert "by the encoder words; how rare words are" in told
+    assert "with the encoder words; learned word frequencies" in told
     assert Collection.open("v.perch").tree.n_features == 64
     assert perch.json("info", "v.perch")["encoder"] == "words"
     assert perch("fit", write("csv"), "-o", "w.perch", *COLUMNS, "-q").stderr == ""
@@ -101,7 +104,9 @@ def test_a_stream_learns_from_its_first_batch(perch, kind):
     assert len(tree) == len(TITLES)
     assert tree.encoder.n_texts == 4
     assert "by the encoder chars, since" in told
-    assert "warning: how rare words are was learned from the first 4 texts of the stream" in told
+    assert (
+        "warning: word frequencies were learned only from the first 4 texts of the stream" in told
+    )
 
 
 def test_add_and_predict_encode_as_fit_did(perch):
