@@ -41,8 +41,8 @@ _EXPLAINED = (
     "same cluster, how many show the same digit? Of all pairs that show the same digit, how many "
     "are in the same cluster? F1 is high only if both shares are high.\n"
     "[bold]Grafted[/bold] is perchtree's default: after each insert, branches that turn out to be "
-    "close are grafted together, wherever they are in the tree. Birch, from scikit-learn, also takes "
-    "data in batches.\n"
+    "close are grafted together, wherever they are in the tree. Birch, from scikit-learn, also "
+    "takes data in batches.\n"
 )
 
 
