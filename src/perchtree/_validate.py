@@ -1,4 +1,4 @@
-"""Checks at the edge: what a user hands in is understood, or refused with a clear error."""
+"""Checks at the edge: what a user hands in is understood, or rejected with a clear error."""
 
 import sys
 import warnings
@@ -105,7 +105,7 @@ def _refuse(unusable: NDArray[np.bool_], rows: NDArray[Any], start: int) -> None
 def chunks(
     rows: NDArray[Any], most: int | None = None, values: int = _CHUNK_VALUES
 ) -> Iterator[tuple[int, int]]:
-    """Ranges of rows, in order: about so many `values` each, and at most so many rows."""
+    """Ranges of rows, in order: about this many `values` each, and at most this many rows."""
     step = max(1, values // max(1, rows.shape[1]))
     if most is not None:
         step = min(step, most)

@@ -46,7 +46,7 @@ CRITERION = click.option(
 
 
 def check_table(output: str | None, force: bool, inputs: list[str]) -> None:
-    """Refuse a table that cannot or must not be written; none, or standard output, is fine."""
+    """Reject a table that cannot or must not be written; none, or standard output, is fine."""
     from ..outputs import SUFFIXES, check_output
 
     if output not in (None, "-"):

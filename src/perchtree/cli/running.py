@@ -18,7 +18,7 @@ _HELP = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
 RENAMED = {"--label": "--class", "--labels": "--classes", "--beam": "--beam-width",
            "--max-leaves": "--branches"}  # fmt: skip
-"""Options of earlier versions, and what they are called where they are not known any more."""
+"""Options of earlier versions, and what they are called where they are not known any longer."""
 
 
 class Command(click.Command):

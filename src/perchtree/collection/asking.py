@@ -22,16 +22,16 @@ from .records import Records, as_column
 
 
 class Asking:
-    """Records, what was said about pairs of them, and the tree they are in once there is one."""
+    """Records, corrections of them, and the tree they are in once there is one."""
 
     settings: Settings
     encoder: Encoder | None
-    """What makes vectors of texts; it stays as it is once there are records."""
+    """Turns texts into vectors; it stays as it is once there are records."""
     records: Records
     pairs: Corrections
-    """What was said about pairs of records, by their ids."""
+    """Corrections of pairs of records, by their ids."""
     answered: Answers
-    """What was answered about pairs of records, by their ids."""
+    """Answers about pairs of records, by their ids."""
     clusterings: Remembered
     """The clusterings that `perch cut` has written last, by its options."""
     feature_names: list[str] | None
@@ -50,7 +50,7 @@ class Asking:
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[None]:
-        """Keep others from changing anything; afterwards, wait until the change is on the disk."""
+        """Keep others from changing anything; afterwards, wait until the change is on disk."""
         with self._settling(), self._recording():
             yield
 
@@ -63,7 +63,7 @@ class Asking:
 
     @contextlib.contextmanager
     def _settling(self) -> Iterator[None]:
-        """Afterwards, wait until changes of this thread are on the disk."""
+        """Afterwards, wait until changes of this thread are on disk."""
         try:
             yield
         finally:

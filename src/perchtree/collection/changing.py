@@ -24,9 +24,9 @@ class Changing(Asking):
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep other threads from changing anything, to do several things in one go.
+        """Keep other threads from changing anything, to do several things atomically.
 
-        Others go on reading. In a folder, everything is on the disk when the context is left.
+        Others can still read. In a folder, everything is on disk when the context is left.
 
         >>> from perchtree import Collection
         >>> people = Collection()
@@ -53,7 +53,7 @@ class Changing(Asking):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            Not if there is an encoder: it makes vectors of the texts. An encoder that weights by
+            Not if there is an encoder: it turns the texts into vectors. An encoder that weights by
             rarity learns from the first records, unless it has `learned` before.
         keys : sequence of n_rows, optional
             Your own ids: strings or whole numbers, each once; either always or never.
@@ -70,9 +70,10 @@ class Changing(Asking):
         Raises
         ------
         ValueError
-            If anything is wrong with the records. Nothing has changed then.
+            If anything is wrong with the records. Nothing has changed in that case.
         KeyboardInterrupt, MemoryError
-            The first records are in then, and the collection is whole; the message says how many.
+            The first records have then been added, and the collection is consistent; the message
+            says how many.
         """
         addition = Addition(X, keys=keys, texts=texts, classes=classes)
         alone = verbose or self._locks.writing.is_mine
@@ -278,8 +279,8 @@ class Changing(Asking):
         keys : sequence
             Keys; ids, if the records have no keys.
         missing : {"error", "ok"}
-            What to do about keys that no record has (any more), or that are given twice: refuse
-            them all, or pass over them.
+            What to do if no record has a key, or a key is given twice: fail without changing
+            anything, or skip it.
         verbose : bool
             Show a progress bar.
 
@@ -291,9 +292,9 @@ class Changing(Asking):
         Raises
         ------
         ValueError
-            If a record is missing: the message names the first few. Nothing has changed then.
+            If a record is missing; the message names the first few. Nothing has changed then.
         KeyboardInterrupt
-            The first records are removed then, and the collection is whole.
+            The first records have then been removed, and the collection is consistent.
 
         Examples
         --------
@@ -362,7 +363,7 @@ class Changing(Asking):
         Raises
         ------
         ValueError
-            If anything is wrong. Nothing has changed then.
+            If anything is wrong. Nothing has changed in that case.
         KeyboardInterrupt, MemoryError
             The first records are updated then, the others as they were; the message says how many.
 

@@ -41,13 +41,13 @@ _ENCODER = "encoder"
 class Collection(Durable, Clustered, Answering, Describing):
     """Records with an identity, clustered online.
 
-    A record has a vector and, if you like, a key of your own, a text and a true class. They stay
-    together from `add` to the file and back.
+    A record has a vector and, optionally, your own key, a text and a true class. These stay
+    together, also in files.
 
     Parameters
     ----------
     encoder : str or Encoder, optional
-        What makes vectors of texts: a name such as "chars" or "words" (docs/text.md), or anything
+        Turns texts into vectors: a name such as "chars" or "words" (docs/text.md), or anything
         with a method `encode(list of str) -> array`. Records then have texts instead of vectors.
     **settings
         Those of `ClusterTree`: `linkage`, `max_leaves`, `metric`, ...
@@ -157,7 +157,7 @@ class Collection(Durable, Clustered, Answering, Describing):
         return union
 
     def take_over(self, other: Self) -> None:
-        """Become what another collection is, which is not to be used any more.
+        """Take over the content of another collection, which must not be used afterwards.
 
         Files and folders that this one holds stay held.
         """
@@ -181,7 +181,7 @@ class Collection(Durable, Clustered, Answering, Describing):
     ) -> Self:
         """Load a collection from a file, or open the folder that keeps it.
 
-        In a folder (docs/durability.md) every change is on the disk when the call that made it
+        In a folder (docs/durability.md) every change is on disk when the call that made it
         returns; there is nothing to save. Changes need `write=True`, which makes a new folder if
         there is none. Without it, the collection stays at the state it was opened in until
         `refresh`.
@@ -198,7 +198,7 @@ class Collection(Durable, Clustered, Answering, Describing):
             Map features instead of reading them; see `ClusterTree.load`.
         encoder : str or Encoder, optional
             The encoder that the records were made with. Only one that a file cannot hold, a model
-            or an object of your own, has to be given again; another one is refused.
+            or an object of your own, has to be given again; another one is rejected.
         sync : bool
             Of a folder: whether calls wait for the disk. Without it they return at once, what is
             recorded follows in order, and `barrier` waits for it: for bulk loads.

@@ -52,7 +52,7 @@ class Correctable(Asking):
         self._say(APART, a, b)
 
     def take_back(self, a: Any, b: Any) -> None:
-        """Take back what was said about two records; ValueError if nothing was."""
+        """Withdraw the correction of two records; ValueError if there is none."""
         with self._changing(), self.tree.lock():
             one, other = self.ids_of([a, b]).tolist()
             self.pairs.take_back(one, other, self._name)
@@ -72,7 +72,7 @@ class Correctable(Asking):
 
     @property
     def corrections(self) -> list[Correction]:
-        """All that was said about pairs of records, by their keys."""
+        """All corrections of pairs of records, by their keys."""
         with self._locks.reading:
             said = list(self.pairs)
             a, b = (self.records.keys(np.array(ids, np.int64)).tolist()

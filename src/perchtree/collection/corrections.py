@@ -1,4 +1,4 @@
-"""What was said about pairs of records: that they belong together, or that they do not."""
+"""Corrections of pairs of records: that they belong together, or that they do not."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Self

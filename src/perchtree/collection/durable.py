@@ -74,7 +74,7 @@ class Durable(Changing):
 
     @property
     def operation(self) -> int:
-        """The number of the last operation that is on the disk; of a reader, of the one seen."""
+        """The number of the last operation that is on disk; of a reader, of the one seen."""
         store = self._folder
         return store.journal.durable if store.writes else store.operation
 
@@ -84,7 +84,7 @@ class Durable(Changing):
         return self._store is not None and self._store.writes and self._store.journal.is_writable
 
     def barrier(self) -> int:
-        """Wait until everything is on the disk: the number of the last operation."""
+        """Wait until everything is on disk: the number of the last operation."""
         store = self._folder
         if not store.writes:
             return store.operation

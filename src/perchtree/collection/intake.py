@@ -264,7 +264,7 @@ def fitting_keys(collection: Collection, batch: Batch, *, update: bool = False) 
 
 
 def check_features(collection: Collection, batch: Batch) -> None:
-    """Refuse a batch of another number of features, or without texts where vectors need them."""
+    """Reject a batch of another number of features, or without texts where vectors need them."""
     if collection.encoder is not None:
         if "texts" not in batch.companions or batch.X.shape[1]:
             raise InputError(

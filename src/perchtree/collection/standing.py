@@ -17,7 +17,7 @@ class ClusterEvent(NamedTuple):
     """What has become of clusters, or of some records of one, by one change of a collection."""
 
     number: int
-    """1, 2, 3, ... as they come; they are never used again."""
+    """1, 2, 3, ... as they come; they are never reused."""
     kind: str
     """"birth": a cluster of new records; "merge", "split" and "end" of clusters; "join": new
     records in a cluster that was there; "move": records that changed clusters alone, with no merge
@@ -51,7 +51,7 @@ class Standing:
 
     @property
     def distance(self) -> float:
-        """What is at most so far apart is together, as with `ClusterTree.cut(distance=...)`."""
+        """What is at most this far apart is together, as with `ClusterTree.cut(distance=...)`."""
         return self._following.distance
 
     def __len__(self) -> int:
@@ -112,7 +112,7 @@ class Standing:
         """What has changed after the event with the number `since`, in order; `most` at most.
 
         This takes time proportional to the number of events that it returns. In a folder, events
-        are on the disk with the changes that caused them, and seen when they are. `compact` takes
+        are on disk with the changes that caused them, and seen when they are. `compact` takes
         records that were removed out of them.
         """
         since = as_count("since", since, least=0)
@@ -155,7 +155,7 @@ class Clustered(Asking):
         Parameters
         ----------
         distance : float
-            What is at most so far apart is together; see `ClusterTree.heights`.
+            What is at most this far apart is together; see `ClusterTree.heights`.
 
         Examples
         --------
@@ -189,7 +189,7 @@ class Clustered(Asking):
             return Standing(self)
 
     def drop_clusters(self) -> None:
-        """Keep no clusters up to date any more, and forget all events."""
+        """Keep no clusters up to date any longer, and forget all events."""
         with self._changing():
             if self.following is not None:
                 self.following = None

@@ -100,7 +100,7 @@ def is_absent(error: Exception) -> bool:
 
 
 def _check_address(address: str) -> None:
-    """Refuse an address where nobody listens: Ray itself would try for a long time."""
+    """Reject an address where nobody listens: Ray itself would try for a long time."""
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal():
         raise ValueError(f"--ray {address}: an address is HOST:PORT, auto or local")

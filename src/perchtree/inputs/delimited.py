@@ -188,7 +188,7 @@ class Authors:
 
 
 def _as_numbers(fields: list[str]) -> "array[float] | None":
-    """Fields as numbers, or None if one is not: 1_000 and digits of other scripts are refused."""
+    """Fields as numbers, or None if one is not: 1_000 and digits of other scripts are rejected."""
     together = ",".join(fields)
     if "_" in together or not together.isascii():
         return None

@@ -77,7 +77,7 @@ class _Kept:
         return self._marks.array
 
     def make_room(self, n_rows: int) -> None:
-        """Let the arrays grow. Whoever has the old ones may go on reading them."""
+        """Let the arrays grow. Whoever has the old ones may can still read them."""
         before = len(self.marks)
         if n_rows <= before:
             return
@@ -90,7 +90,7 @@ _NOTHING = Image(_NO_COLUMNS, _NO_COLUMNS, _NO_COLUMNS, np.zeros(0))
 
 
 class Images:
-    """Images of the rows of a tree's points, for searches of about so many rows at a time.
+    """Images of the rows of a tree's points, for searches of about this many rows at a time.
 
     Any number of threads may ask for them.
     """
@@ -126,7 +126,7 @@ class Images:
         """The axes, and the images of these rows of a tree's points, if there are any.
 
         An image belongs to the id that was in its row when it was made. So a row that was freed and
-        taken by another point is told by its id, which is never used again.
+        taken by another point is told by its id, which is never reused.
         """
         if bounds is None:
             return None, None
