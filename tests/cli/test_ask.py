@@ -205,7 +205,7 @@ def test_answers_become_corrections_if_wanted(perch, tree, tmp_path):
 
 def test_a_folder_keeps_its_answers_itself(perch, tree, tmp_path):
     perch("fit", tree, "-o", "t.perchdb", "-q")
-    assert "name a file for the answers by -o" in perch.fails("ask", tree, code=2)
+    assert "give a file for the answers with -o" in perch.fails("ask", tree, code=2)
     result = perch("ask", "t.perchdb", stdin="y\nn\ns\nq\n")
     assert "2 answers in t.perchdb; next: perch cut t.perchdb --answers t.perchdb" in result.stderr
     with Collection.open(tmp_path / "t.perchdb") as people:
