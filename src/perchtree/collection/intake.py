@@ -228,7 +228,7 @@ def arriving(source: TextSource, n_rows: int, first_row: int, stop: Stop) -> Ite
 def refuse_bad(batch: Batch) -> None:
     """Name the first row that cannot be used, if there is one."""
     for problem in batch.bad:
-        raise InputError(f"{problem.place} {problem.why}; --skip-bad leaves such rows out")
+        raise InputError(f"{problem.place} {problem.why}; --skip-bad skips such rows")
 
 
 def only_texts(batch: Batch) -> bool:
