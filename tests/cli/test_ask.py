@@ -100,7 +100,7 @@ def test_cut_and_predict_by_answers(perch, tree, tmp_path):
     write_rows(tmp_path / "a.csv", truth([(*pair, None) for pair in pairs]))
     result = perch("cut", tree, "--answers", "a.csv", "-o", "c.csv")
     assert "48 points in 8 clusters" in result.stderr
-    assert "by 40 answers: 8 clusters, " in result.stderr
+    assert "by 40 answers: 8 clusters (" in result.stderr
     assert "F1 0." in result.stderr or "F1 1." in result.stderr
     clusters = {}
     for row in csv.DictReader((tmp_path / "c.csv").read_text().splitlines()):
@@ -122,7 +122,7 @@ def test_doubts_are_said(perch, tree, tmp_path):
     said = perch("cut", tree, "--answers", "a.csv", "-o", "-").stderr
     assert "by 3 answers: " in said
     assert "but 1 of 3 answers contradict others" in said
-    assert "1 answer about records that are gone" in said
+    assert "1 answer about records that no longer exist" in said
 
 
 @pytest.mark.parametrize(

@@ -205,10 +205,10 @@ def test_says_how_unsure_it_is():
     assert not many.doubts
     assert many.confidence > 0.9
     one = tree.calibrate([(0, 1)], [True])
-    assert any("yes is all that was answered" in doubt for doubt in one.doubts)
+    assert any("all answers so far are yes" in doubt for doubt in one.doubts)
     assert one.f1.high - one.f1.low > 0.3
     nothing_same = tree.calibrate(pairs[:20], [False] * 20)
-    assert any("no is all that was answered" in doubt for doubt in nothing_same.doubts)
+    assert any("all answers so far are no" in doubt for doubt in nothing_same.doubts)
 
 
 def test_contradictory_answers_leave_doubts():

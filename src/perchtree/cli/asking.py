@@ -20,7 +20,7 @@ from .options import (
     Reading,
     check_table,
 )
-from .running import Command, count, say
+from .running import Command, count, say, written_to
 
 _ROWS_AT_ONCE = 100_000
 
@@ -106,7 +106,7 @@ def cut(
     _write(table, output)
     if not quiet:
         n_points = count(len(collection), "point")
-        say(f"{n_points} in {_describe(chosen)}; written to {output}")
+        say(f"{n_points} in {_describe(chosen)}; {written_to(output)}")
         if chosen.remark:
             say(chosen.remark)
 
@@ -212,7 +212,7 @@ def predict(
     if n_bad:
         say(f"{count(n_bad, 'bad row')} skipped")
     if not quiet:
-        say(f"{count(n_rows, 'row')}; written to {output}")
+        say(f"{count(n_rows, 'row')}; {written_to(output)}")
         if chosen.remark:
             say(chosen.remark)
 

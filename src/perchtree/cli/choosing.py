@@ -117,8 +117,8 @@ def _calibrated(collection: "Collection", name: str) -> Chosen:
         raise ValueError(f"{name}: {error}") from None
     doubts = [*found.doubts]
     if answers.gone:
-        doubts.append(f"{count(len(answers.gone), 'answer')} about records that are gone")
-    remark = f"by {count(found.n_answers, 'answer')}: {found}"
+        doubts.append(f"{count(len(answers.gone), 'answer')} about records that no longer exist")
+    remark = f"chosen by {count(found.n_answers, 'answer')}: {found}"
     return Chosen(
         {"cluster": collection.corrected(found.labels)},
         "; but ".join([remark, *doubts[:1]]) + "".join(f"; {doubt}" for doubt in doubts[1:]),

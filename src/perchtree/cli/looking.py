@@ -6,7 +6,7 @@ import click
 
 from .choosing import ANSWERS, CHOICE, choose
 from .options import CRITERION, FORCE, QUIET, TREE, check_table
-from .running import Command, count, say
+from .running import Command, count, say, written_to
 
 if TYPE_CHECKING:
     from ..collection import Collection
@@ -112,7 +112,7 @@ def clusters(
     _put(table, rows, output)
     if not quiet:
         n_rows = len(next(iter(table.values())))
-        say(what + (f"; written to {output}" if output else _rest(n_rows, rows)))
+        say(what + (f"; {written_to(output)}" if output else _rest(n_rows, rows)))
         if chosen.remark:
             say(chosen.remark)
 
@@ -187,7 +187,7 @@ def changes(
         _put(table, rows, output)
         if not quiet:
             n_rows = len(table["kind"])
-            say(told + (f"; written to {output}" if output else _rest(n_rows, rows)))
+            say(told + (f"; {written_to(output)}" if output else _rest(n_rows, rows)))
         return
     collection = open_collection(tree)
     (options,) = option_names(wanted, criterion=criterion, **choice)
@@ -201,7 +201,7 @@ def changes(
     table = _changes(collection, tracker)
     _put(table, rows, output)
     if not quiet:
-        written = f"; written to {output}" if output else _rest(len(table["kind"]), rows)
+        written = f"; {written_to(output)}" if output else _rest(len(table["kind"]), rows)
         say(
             f"cut {'with ' + options if options else 'without options'}: {_total(tracker)}{written}"
         )

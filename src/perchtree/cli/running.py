@@ -104,6 +104,11 @@ def count(number: int, what: str) -> str:
     return f"{number:,} {what}" + ("s" if number != 1 else "")
 
 
+def written_to(output: str) -> str:
+    """What to say about where a table was written."""
+    return f"written to {'standard output' if output == '-' else output}"
+
+
 def say(message: str) -> None:
     """Print one line on standard error; whatever is in the message, it is safe to show."""
     click.echo(inert_line(f"perch: {message}"), err=True)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .options import FORCE, INPUT, INPUT_COLUMNS, N_JOBS, QUIET, Reading
-from .running import Command, count, say
+from .running import Command, count, say, written_to
 
 if TYPE_CHECKING:
     from ..inputs.batches import Batch
@@ -87,7 +87,7 @@ def encode(
     if not quiet:
         if source.live:
             say_encoder(collection, reading)
-        say(f"{count(n_rows, 'row')}; written to {output}")
+        say(f"{count(n_rows, 'row')}; {written_to(output)}")
 
 
 def _vectors(collection: Any, batch: "Batch") -> Any:

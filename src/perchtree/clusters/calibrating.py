@@ -83,10 +83,13 @@ class Calibration:
     def __str__(self) -> str:
         clusters = f"{self.n_clusters:,} cluster" + "s" * (self.n_clusters != 1)
         if self.level is None:
-            how = f"those that persist, of at least {self.min_cluster_size} points"
+            how = f"persistent ones of at least {self.min_cluster_size} points"
         else:
-            how = f"by {self.criterion} up to {self.level:.4g}"
-        return f"{clusters}, {how}: F1 {self.f1}, precision {self.precision}, recall {self.recall}"
+            how = f"criterion {self.criterion} up to {self.level:.4g}"
+        return (
+            f"{clusters} ({how}), estimated F1 {self.f1}, precision {self.precision}, "
+            f"recall {self.recall}"
+        )
 
 
 class Candidate(NamedTuple):
@@ -251,13 +254,13 @@ def _doubts(
         share = n_clashes / len(same)
         yield f"{n_clashes:,} of {len(same):,} answers contradict others ({share:.0%})"
     if same.min() == same.max():
-        yield f"{'yes' if same[0] else 'no'} is all that was answered so far"
+        yield f"all answers so far are {'yes' if same[0] else 'no'}"
     elif n_clusters == 1:
-        yield "one cluster of everything looks best: the tree hardly tells what is the same"
+        yield "a single cluster looks best: the tree says little about what is the same"
     if confidence < _SURE:
         yield (
-            "another cut may well be more than a tenth better, as far as the answers tell "
+            "according to the answers, another cut may well have an F1 more than 0.1 higher "
             f"(confidence {confidence:.0%})"
         )
     elif f1.high - f1.low > _WIDE:
-        yield f"how good it is can hardly be told: F1 from {f1.low:.2f} to {f1.high:.2f}"
+        yield f"the estimate is very uncertain: F1 from {f1.low:.2f} to {f1.high:.2f}"

@@ -11,10 +11,10 @@ from .hashed import DIMENSIONS, checked_dimensions
 
 
 def project(X: Any, dimensions: int = DIMENSIONS) -> NDArray[np.float64]:
-    """Project sparse rows by random signs; angles and lengths stay about what they were.
+    """Project sparse rows with random signs, which roughly preserves angles and lengths.
 
-    Each column adds to 16 places of the result, the same ones in every call, so that rows of later
-    calls fit those of earlier ones. Nothing of the width of X is ever made.
+    Each column contributes to 16 components of the result, the same ones in every call, so that
+    rows of different calls are compatible. Nothing as wide as X is ever created.
 
     Parameters
     ----------
