@@ -310,7 +310,7 @@ def test_estimates_read_well():
     assert str(Estimate(0.5, 0.25, 0.754)) == "0.50 (0.25 to 0.75)"
     tree = grow(blobs(4, 10)[0])
     found = tree.calibrate(*answered(tree, blobs(4, 10)[1], 60))
-    assert str(found).startswith("4 clusters, ")
+    assert str(found).startswith("4 clusters (")
     assert f"F1 {found.f1}, precision {found.precision}, recall {found.recall}" in str(found)
 
 
