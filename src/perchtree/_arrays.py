@@ -215,7 +215,7 @@ def has_edges(tree: Tree) -> bool:
 
 
 def estimate_bytes(tree: Tree, n_points: int) -> int:
-    """What the arrays will take with so many points, all different, spare capacity aside."""
+    """What the arrays will take with this many points, all different, spare capacity aside."""
     most_points, most_boxes = _most_rows(int(tree.state[MAX_LEAVES]))
     points, boxes = min(n_points, most_points), min(n_points, most_boxes)
     n_features = tree.points.shape[1]

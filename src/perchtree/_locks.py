@@ -15,11 +15,11 @@ class FairLock(RLock):  # type: ignore[misc]  # typeshed takes it for final
     """A reentrant lock. A thread that takes it again and again does not keep others waiting.
 
     Whoever waits for the lock holds the turnstile, which everybody has to pass: a thread that has
-    just let go of the lock queues up behind. (A plain lock is mostly taken again by the same
+    just released the lock queues up behind. (A plain lock is mostly taken again by the same
     thread: while a long insert ran, readers waited for seconds.)
 
     A thread that holds the lock `inner` must not ask for this one: two threads that take two
-    locks in different orders can wait for each other for ever.
+    locks in different orders can wait for each other forever.
     """
 
     def __init__(self, inner: "FairLock | None" = None) -> None:

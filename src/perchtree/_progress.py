@@ -7,7 +7,7 @@ class Silent:
     """A bar that shows nothing.
 
     (One of tqdm's that shows nothing still starts a thread, and takes a lock that forked processes
-    share: one of them that is killed while it holds the lock leaves all others waiting for ever.)
+    share: one of them that is killed while it holds the lock leaves all others waiting forever.)
     """
 
     def __enter__(self) -> "Silent":

@@ -9,7 +9,7 @@ R = TypeVar("R")
 
 
 def renamed(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Refuse old names of arguments with an error that tells the new ones.
+    """Reject old names of arguments with an error that gives the new ones.
 
     `inspect`, type checkers and doctest see the decorated function as it was.
 
@@ -25,7 +25,7 @@ def renamed(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def moved(**places: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Refuse arguments that have moved elsewhere with an error that tells where.
+    """Reject arguments that have moved elsewhere with an error that tells where.
 
     Examples
     --------

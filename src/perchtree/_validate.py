@@ -1,4 +1,4 @@
-"""Checks at the edge: what a user hands in is understood, or refused with a clear error."""
+"""Checks at the edge: what a user hands in is understood, or rejected with a clear error."""
 
 import sys
 import warnings
@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 
 MAX_NORM = 9e18
@@ -106,7 +105,7 @@ def _refuse(unusable: NDArray[np.bool_], rows: NDArray[Any], start: int) -> None
 def chunks(
     rows: NDArray[Any], most: int | None = None, values: int = _CHUNK_VALUES
 ) -> Iterator[tuple[int, int]]:
-    """Ranges of rows, in order: about so many `values` each, and at most so many rows."""
+    """Ranges of rows, in order: about this many `values` each, and at most this many rows."""
     step = max(1, values // max(1, rows.shape[1]))
     if most is not None:
         step = min(step, most)
@@ -120,8 +119,14 @@ def as_list(column: Any) -> list[Any]:
     return [value.item() if isinstance(value, np.generic) else value for value in values]
 
 
+def is_sparse(X: Any) -> bool:
+    """Whether SciPy calls X sparse; that takes no import, for without one there is no such X."""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(X))
+
+
 def _as_numeric(X: Any) -> NDArray[Any]:
-    if scipy.sparse.issparse(X):
+    if is_sparse(X):
         raise ValueError(f"sparse input is not supported, boxes are dense: {PROJECT_FIRST}")
     if np.ma.is_masked(X):
         raise ValueError("masked values are not supported: drop those rows or fill them in")

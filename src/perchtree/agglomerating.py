@@ -55,7 +55,7 @@ NEIGHBORS = 24
 """Nearest neighbours of each point that count, by default."""
 
 _STEPS = 2**14
-"""Pairs looked at in one kernel call: Ctrl-C is heard in between."""
+"""Pairs looked at in one kernel call: Ctrl-C is handled in between."""
 
 
 def agglomerate(
@@ -63,26 +63,25 @@ def agglomerate(
 ) -> ClusterTree:
     """Cluster all rows at once, by the edges between nearest neighbours; the result is a tree.
 
-    Two points that are among each other's nearest neighbours are joined by an edge, which weighs
-    more the nearer they are among them. The two clusters that are closest to each other by their
-    average linkage, divided by the mean weight of edges between a point of one and a point of the
-    other, are merged first. What nearest neighbours do not connect is merged by the average linkage
-    alone. Where clusters are not round this makes purer trees than any linkage of distances alone
-    (docs/quality.md).
+    Mutual nearest neighbours are joined by an edge, with a weight that is larger the nearer they
+    are in each other's lists. Clusters are merged in the order of their average linkage, divided by
+    the mean weight of the edges between a point of one and a point of the other. Clusters that are
+    not connected by edges are merged by average linkage alone. If clusters are not round, this
+    gives purer trees than any linkage based only on distances (docs/quality.md).
 
-    The tree is one like any other: it can be cut, saved, plotted, and grows by `insert`.
+    The result is an ordinary tree, which can be cut, saved, plotted, and extended by `insert`.
 
     Parameters
     ----------
     X : array-like of shape (n_rows, n_features)
         Finite numbers; norms of rows at most 9e18.
     neighbors : int
-        How many of each point's nearest neighbours count.
+        The number of nearest neighbours considered for each point.
     verbose : bool
         Show a progress bar.
     **settings
-        Those of the tree; see `ClusterTree`. It must have a linkage, by default "neighbors": that
-        is how it goes on growing. There can be no bound on its leaves.
+        Settings of the tree; see `ClusterTree`. It must have a linkage ("neighbors" by default),
+        which is used for later inserts. `max_leaves` is not supported.
 
     Returns
     -------
@@ -94,7 +93,7 @@ def agglomerate(
     ValueError
         If anything about X or the settings is wrong.
     KeyboardInterrupt
-        On Ctrl-C; there is no tree then.
+        On Ctrl-C; no tree is returned.
 
     Notes
     -----

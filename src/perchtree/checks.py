@@ -68,7 +68,7 @@ def check_structure(tree: Tree) -> tuple[Nodes, Nodes]:
     """Check all that is used as a place in an array: nodes, ids and state, but no features.
 
     Returns the internal nodes and the leaves. A tree that passes cannot make a kernel read or
-    write out of bounds or loop for ever, whatever its features are.
+    write out of bounds or loop forever, whatever its features are.
     """
     ids, root = living_ids(tree), tree.state[[ROOT]]
     as_many = np.array([len(ids) == tree.state[N_POINTS]])

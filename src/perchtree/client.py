@@ -1,4 +1,4 @@
-"""Client: a collection that a service keeps, with the methods of `Collection`."""
+"""Client: a collection behind a service, with the methods of `Collection`."""
 
 import io
 import random
@@ -20,10 +20,10 @@ _NPY = "application/x-npy"
 
 
 class ServiceError(ValueError):
-    """A service has refused something; the message is its own, one line.
+    """A service has rejected a request; the one-line message is that of the service.
 
-    `status` is that of HTTP, `more` what a program can use, such as `now` for a cluster that has
-    changed.
+    `status` is the HTTP status, and `more` has details for programs, such as `now` for a cluster
+    that has changed.
     """
 
     def __init__(self, status: int, message: str, more: dict[str, Any]) -> None:
@@ -32,22 +32,22 @@ class ServiceError(ValueError):
 
 
 class Client:
-    """A collection over HTTP, as `perch serve` offers it.
+    """A collection served over HTTP by `perch serve`.
 
-    Methods have the names, arguments and results of `Collection`. Requests that were not answered,
-    or with "not now", are repeated; a change is never made twice.
+    Methods have the names, arguments and results of `Collection`. Requests without a response, or
+    that the service asks to repeat, are retried; a change is never made twice.
 
     Parameters
     ----------
     url : str
-        Such as "http://127.0.0.1:8732".
+        For example "http://127.0.0.1:8732".
     token : str, optional
-        What the service asks for.
+        The token of the service, if it requires one.
     timeout : float
-        Seconds to wait for an answer.
+        Seconds to wait for a response.
     retries : int
-        How often a request is repeated, after 0.2, 0.4, 0.8 seconds and so on, or as long as the
-        service says.
+        How often a request is retried, after 0.2, 0.4, 0.8 seconds and so on, or after the time
+        given by the service.
 
     Examples
     --------
@@ -113,8 +113,8 @@ class Client:
     ) -> list[int | str | None]:
         """Add records, in order, in requests of at most 2,000. See `Collection.add`.
 
-        Each request is all or nothing. A record that is there already, exactly so, is left as it
-        is; so the whole call can be repeated after an error.
+        Each request is atomic. Records that already exist with the same content are left alone,
+        so the whole call can be repeated after an error.
 
         Returns
         -------
@@ -141,9 +141,9 @@ class Client:
     def update(
         self, keys: Any, X: ArrayLike | None = None, *, texts: Any = None, classes: Any = None
     ) -> None:
-        """Store records under their keys, whatever was there, one after the other.
+        """Store records under their keys one by one, replacing existing ones.
 
-        A record keeps its vector if none is given; its text and class are then what is given here.
+        If no vector is given, a record keeps its vector and gets the text and class given here.
         """
         keys, rows = _listed(keys), None if X is None else np.asarray(X, np.float64)
         texts, classes = _listed(texts), _listed(classes)
@@ -157,7 +157,7 @@ class Client:
             self._ask("PUT", _path("points", key), json=record)
 
     def remove(self, keys: Any, *, missing: str = "error") -> int:
-        """Remove records: how many there were. See `Collection.remove`."""
+        """Remove records and return how many existed. See `Collection.remove`."""
         body = {"keys": _listed(keys), "missing_ok": missing == "ok"}
         return int(self._ask("POST", "/v1/removals", json=body)["removed"])
 
@@ -167,7 +167,7 @@ class Client:
         return int(self.info()["points"])
 
     def info(self) -> dict[str, Any]:
-        """What the service holds."""
+        """Facts about the service and its collection."""
         return dict(self._ask("GET", "/v1/info"))
 
     def get(self, key: Any, *, vector: bool = False) -> dict[str, Any]:
@@ -231,7 +231,7 @@ class Client:
                 return
 
     def events(self, since: int = 0) -> list[dict[str, Any]]:
-        """What has happened to standing clusters after an event."""
+        """The changes to standing clusters after an event."""
         found: list[dict[str, Any]] = []
         while True:
             answer = self._ask("GET", "/v1/events", params={"since": since, "limit": 1000})
@@ -248,7 +248,7 @@ class Client:
         return [(pair["a"]["key"], pair["b"]["key"]) for pair in answer["questions"]]
 
     def answer(self, pairs: Sequence[tuple[Any, Any]], same: Sequence[Any]) -> int:
-        """Keep answers to questions; how many the service has."""
+        """Store answers to questions and return how many the service has."""
         said = [{"a": a, "b": b, "same": None if told is None else bool(told)}
                 for (a, b), told in zip(pairs, same, strict=True)]  # fmt: skip
         return int(self._ask("POST", "/v1/answers", json=said)["n_answers"])
@@ -258,20 +258,20 @@ class Client:
         return dict(self._ask("GET", "/v1/calibration"))
 
     def together(self, a: Any, b: Any) -> None:
-        """Say that two records belong together. See `Collection.together`."""
+        """Mark two records as belonging together. See `Collection.together`."""
         self._ask("POST", "/v1/corrections", json={"a": a, "b": b, "kind": "together"})
 
     def apart(self, a: Any, b: Any) -> None:
-        """Say that two records do not belong together. See `Collection.apart`."""
+        """Mark two records as not belonging together. See `Collection.apart`."""
         self._ask("POST", "/v1/corrections", json={"a": a, "b": b, "kind": "apart"})
 
     def take_back(self, a: Any, b: Any) -> None:
-        """Take back what was said about two records. See `Collection.take_back`."""
+        """Withdraw the correction of two records. See `Collection.take_back`."""
         self._ask("POST", "/v1/corrections", json={"a": a, "b": b, "kind": "neither"})
 
     @property
     def corrections(self) -> list[Correction]:
-        """All that was said about pairs of records, by their keys."""
+        """All corrections of pairs of records, by their keys."""
         said = self._ask("GET", "/v1/corrections")["corrections"]
         return [Correction(one["kind"], one["a"], one["b"]) for one in said]
 

@@ -55,15 +55,15 @@ class CuttableTree(ReadableTree):
         Parameters
         ----------
         n_clusters : int or sequence of int
-            How many clusters. Several numbers give nested clusterings, one per column.
+            The number of clusters. Several numbers give nested clusterings, one per column.
         distance : float
-            Instead: join whatever is at most so far apart, the largest nodes of at most this
-            height; see `heights`.
+            Alternatively: join clusters that are at most this far apart, that is, take the largest
+            nodes of at most this height; see `heights`.
         level : float
-            Instead: collapse whatever costs at most this much; see `cut_level`.
+            Alternatively: collapse nodes that cost at most this much; see `cut_level`.
         min_cluster_size : int
-            Instead: the clusters that persist longest, at different heights in different parts of
-            the tree, of at least so many points. Groups of fewer points that belong to none of
+            Alternatively: the most persistent clusters, at different heights in different parts
+            of the tree, of at least this many points. Groups of fewer points that belong to none of
             them are clusters of their own; so are points that joined a cluster late.
         criterion : str, optional
             What a node costs, for a number of clusters or a level. "cost": the paper's diagonal of
@@ -115,7 +115,7 @@ class CuttableTree(ReadableTree):
             return _cut_into(cuts, n_clusters, criterion)
 
     def confidence(self, labels: ArrayLike) -> NDArray[np.float64]:
-        """How firmly each point sits in its cluster, from 0 to 1, by the tree alone.
+        """How firmly each point belongs to its cluster, from 0 to 1, by the tree alone.
 
         It is the point's silhouette in distances along the tree: 1 - a / b, where a is the mean
         height at which it meets the other points of its cluster, and b the height of the node
@@ -157,16 +157,16 @@ class CuttableTree(ReadableTree):
             return self._cuts().level(as_count("n_clusters", n_clusters), criterion)
 
     def suggest_cuts(self, most: int = 5) -> list[Suggestion]:
-        """How to cut the tree if the number of clusters is not known, the most telling way first.
+        """Suggest how to cut the tree if the number of clusters is not known, best first.
 
         Each suggestion is a minimum size for `cut(min_cluster_size=...)`, with the number of
         clusters that it gives and its score: how many times as strong those clusters are as
         those found in points without clusters. If nothing `stands_out`, there is one suggestion,
         which says so: a minimum size of a sixteenth of the points, for few clusters.
 
-        The points without clusters are made from a sample of at most 2,048, by a fixed rule: the
-        answer repeats. It is kept until the tree changes, by copies too. docs/cuts.md has hits
-        and misses.
+        The points without clusters are made from a sample of at most 2,048 points, by a fixed
+        rule, so the result is reproducible. It is cached until the tree changes, also by copies.
+        docs/cuts.md has hits and misses.
         """
         with self._lock:
             if self.suggested is None or self.suggested[0] != self.changes:
@@ -179,28 +179,28 @@ class CuttableTree(ReadableTree):
     def questions(
         self, n: int = 1, pairs: ArrayLike = (), same: ArrayLike = (), *, seed: int = 0
     ) -> NDArray[np.int64]:
-        """Pick pairs to ask about: are the two the same? The answers are for `calibrate`.
+        """Pick pairs of points to ask about (are they the same?), with answers for `calibrate`.
 
         Without answers, pairs are spread over the merges of the tree, from pairs that nearly all
-        cuts join to pairs that nearly none does. From 50 answers on most are about merges that
-        the answers so far leave in doubt, so it pays to ask for ten or twenty at a time.
+        cuts join to pairs that almost none does. After 50 answers, most pairs are about merges
+        that are still uncertain, so it is best to ask for ten or twenty at a time.
 
         Parameters
         ----------
         n : int
-            How many; there are fewer if hardly any pair is left.
+            The number of pairs; there may be fewer if hardly any are left.
         pairs : array-like of shape (n_pairs, 2), optional
-            Ids of pairs that were asked about already, from here or elsewhere.
+            Ids of pairs that have already been asked about, from here or elsewhere.
         same : array-like of n_pairs, optional
-            The answers: true, false, or None for pairs that nobody could tell.
+            The answers: true, false, or None for pairs without an answer.
         seed : int
-            For another choice of pairs.
+            Seed for the choice of pairs.
 
         Returns
         -------
         pairs : int64 array of shape (n, 2)
-            Ids, none of the pairs that were given. The same arguments give the same pairs, and
-            a smaller n gives the first of them.
+            Ids of new pairs. The same arguments give the same pairs, and a smaller n gives the
+            first of them.
 
         Examples
         --------
@@ -218,30 +218,30 @@ class CuttableTree(ReadableTree):
             return self.table.ids[found]
 
     def calibrate(self, pairs: ArrayLike, same: ArrayLike, *, n_fits: int = N_FITS) -> Calibration:
-        """Choose criterion and level of a cut by answers about pairs of points.
+        """Choose the criterion and level of a cut from answers about pairs of points.
 
-        It takes the cut with the highest pairwise F1, as far as the answers tell: by any criterion
-        of `cut` at any level, or where clusters persist with any minimum size. A model of how
-        likely two points are the same, given where they meet in the tree, is fitted to the
-        answers; precision, recall and F1 follow from it. Pairs may come from anywhere, but those
-        of `questions` tell most: random pairs are hardly ever the same, nearest neighbours nearly
-        always.
+        The result is the cut with the highest estimated pairwise F1: by any criterion of `cut` at
+        any level, or of persistent clusters with any minimum size. A model of how likely two
+        points are the same, given where they meet in the tree, is fitted to the answers, and
+        precision, recall and F1 follow from it. Pairs may come from anywhere, but those of
+        `questions` are the most informative: random pairs are hardly ever the same, nearest
+        neighbours nearly always.
 
         Parameters
         ----------
         pairs : array-like of shape (n_pairs, 2)
             Ids.
         same : array-like of n_pairs
-            True or false; None for pairs that nobody could tell, which do not count.
+            True or false; None for pairs without an answer, which do not count.
         n_fits : int
-            How often the fit is repeated with other weights, for the intervals.
+            The number of fits with random weights, for the intervals.
 
         Returns
         -------
         Calibration
             `labels`; `criterion` and `level` (or `min_cluster_size`), for `cut`; `precision`,
             `recall` and `f1`, each with an interval; `confidence` that no other cut is much
-            better; and `doubts`: contradictory or too few answers, in words.
+            better; and `doubts`: warnings, such as contradictory or too few answers.
 
         Examples
         --------
@@ -278,7 +278,7 @@ class CuttableTree(ReadableTree):
         level: float | None = None,
         criterion: str = "cost",
     ) -> Cluster:
-        """The cluster that a point is in at a cut, without cutting the tree.
+        """Find the cluster of a point at a given cut, without cutting the tree.
 
         Takes time proportional to the depth of the point. The same cut by `cut(distance=...)`
         or `cut(level=...)` puts two points together exactly if this gives both the same.

@@ -10,4 +10,4 @@ class CorruptFileError(ValueError):
 
 
 class ReadOnlyError(OSError):
-    """Nothing can be written any more: the message says why, and what to do."""
+    """Nothing can be written any more; the message says why, and what to do."""

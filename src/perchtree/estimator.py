@@ -5,14 +5,13 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._arguments import as_count
 from ._renamed import moved
-from ._validate import PROJECT_FIRST
+from ._validate import PROJECT_FIRST, is_sparse
 from .clusters.exemplars import find_exemplars
 from .clusters.names import Name
 from .clusters.overlaps import Event
@@ -33,68 +32,68 @@ _ENCODE_FIRST = (
 
 
 class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
-    """Online hierarchical clustering: PERCH and its purer, grafted form.
+    """Online hierarchical clustering: PERCH, and grafted trees, which are purer.
 
-    Points can be added at any time by `partial_fit`; nothing is ever refitted. The tree holds
-    clusterings of every size: `n_clusters`, `distance_threshold` and `min_cluster_size` only say
-    which is read.
+    Points can be added at any time with `partial_fit`; nothing is ever refitted. The tree contains
+    clusterings of every size: `n_clusters`, `distance_threshold` and `min_cluster_size` only
+    select one of them.
 
-    The modes of the paper (KDD 2017) go by boxes, `linkage="box"`:
+    The modes of the paper (KDD 2017) use bounding boxes, `linkage="box"`:
 
     - PERCH: `Perch(linkage="box")`
     - PERCH-B, approximate search: `Perch(linkage="box", search="beam")`
     - PERCH-C, collapsed, in bounded memory: `Perch(linkage="box", max_leaves=50_000)`
     - PERCH-BC: `Perch(linkage="box", search="beam", max_leaves=50_000)`
 
-    The default linkage makes purer trees in all four (docs/quality.md).
+    The default linkage gives purer trees in all four modes (docs/quality.md).
 
     Parameters
     ----------
     n_clusters : int, optional
-        How many clusters to read from the tree. It can be changed at any time by `set_params`,
-        without rebuilding.
+        The number of clusters. It can be changed at any time with `set_params`, without
+        rebuilding the tree.
     distance_threshold : float, optional
-        Instead: join whatever is at most this far apart; with linkage="box", clusters may extend
-        over at most this distance. See `ClusterTree.heights`.
+        Alternatively: join clusters that are at most this far apart; with linkage="box", clusters
+        have at most this diameter. See `ClusterTree.heights`.
     min_cluster_size : int, optional
-        Instead: read the clusters that persist, of at least so many points. With none of the
-        three, this size is found from the data: `tree_.suggest_cuts()` tells which it is.
+        Alternatively: persistent clusters of at least this many points. If none of the three is
+        given, this size is chosen from the data, as reported by `tree_.suggest_cuts()`.
     verbose : int
         1 shows an estimate of memory and a progress bar.
     linkage : {"average", "ward", "neighbors", "box"}
-        What decides about rotations; "box" is the published algorithm. See `ClusterTree`.
+        What rotations are based on; "box" is the published algorithm. See `ClusterTree`.
     graft : int
-        Neighbours of a new point to whose subtrees it may be grafted; 0 for none.
+        The number of neighbours of a new point considered for grafts; 0 for no grafts.
     masking, balance : str, optional
-        With linkage="box": the paper's two kinds of rotation, None for none. See `ClusterTree`.
+        With linkage="box": the two kinds of rotation in the paper, or None. See `ClusterTree`.
     search : {"auto", "astar", "scan", "beam", "cells"}
-        How the nearest leaf is found: exactly, by a beam search, or, for millions of points, in
-        the small nodes of the tree that are nearest.
+        How the nearest leaf is found: exactly, by beam search, or, for millions of points, in
+        the nearest small nodes of the tree.
     beam_width : int
         Nodes that a beam search keeps at each level.
     recall : float
-        The share of true nearest neighbours that a search in cells aims at.
+        The target share of true nearest neighbours for a search in cells.
     max_leaves : int, optional
-        Collapsed mode: the most leaves the tree may have.
+        Collapsed mode: the maximum number of leaves.
     metric : {"euclidean", "cosine"}
         "cosine" normalises rows first; rows of zeros are then an error.
     n_jobs : int, optional
-        Threads for searching: None is 1, -1 all cores. The result is the same.
+        Threads for searching: None means 1, -1 all cores. The result is the same.
 
     Attributes
     ----------
     labels_ : int64 array
-        The cluster of each row of the last call of `fit` or `partial_fit`, made when it is read.
-        `fit` numbers clusters 0, 1, 2, ... by their first points. After more points were added
-        by `partial_fit`, clusters that persist keep their id, new ones get numbers never used,
-        and `events_` tells what has changed.
+        The cluster of each row of the last call of `fit` or `partial_fit`, computed when it is
+        read. `fit` numbers clusters 0, 1, 2, ... in the order of their first points. After
+        `partial_fit`, clusters that persist keep their id, new ones get unused numbers, and
+        `events_` lists what has changed.
     all_labels_ : int64 array of shape (n_points,)
         The cluster of each point in the tree, in the order of `keys_`.
     keys_ : array of shape (n_points,)
         The keys of all points; their ids if no keys were given.
     collection_ : Collection
-        The records. What is said by `collection_.together(a, b)` and `collection_.apart(a, b)`
-        holds for all labels; a new `fit` begins without it.
+        The records. Corrections made with `collection_.together(a, b)` and
+        `collection_.apart(a, b)` apply to all labels; a new `fit` discards them.
     tree_ : ClusterTree
     children_ : int64 array of shape (n_points - 1, 2)
         As in scikit-learn's AgglomerativeClustering.
@@ -108,7 +107,7 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         The ids in `all_labels_`, how many points each has, and the key of a point close to its
         mean.
     confidence_ : float64 array of shape (n_points,)
-        How firmly each point sits in its cluster, in the order of `keys_`: its silhouette in
+        How firmly each point belongs to its cluster, in the order of `keys_`: its silhouette in
         distances along the tree; see `ClusterTree.confidence`.
     names_ : list of Name
         Keywords and the text of an exemplar of each cluster, in the order of `cluster_ids_`, if
@@ -244,7 +243,7 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         keys : sequence
         missing : {"error", "ok"}
-            What to do about keys that no point has (any more): refuse them all, or skip them.
+            What to do if no point has a key: fail without changing anything, or skip it.
         """
         check_is_fitted(self)
         self.collection_.remove(keys, missing=missing, verbose=bool(self.verbose))
@@ -306,7 +305,7 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             )
 
     def _as_rows(self, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
-        if scipy.sparse.issparse(X):
+        if is_sparse(X):
             raise ValueError(f"sparse input is not supported, boxes are dense: {PROJECT_FIRST}")
         if _holds_texts(X):
             raise ValueError(f"X holds texts, not vectors: {_ENCODE_FIRST}")

@@ -1,6 +1,6 @@
-"""Tables for people and programs: CSV, TSV, JSON Lines (gzip too) and Parquet, written in pieces.
+"""Tables for people and programs: CSV, TSV, JSON Lines and Parquet, written piece by piece.
 
-A file is written under another name and gets its own when it is complete.
+A file is written under a temporary name and renamed when it is complete.
 
 Spreadsheets run cells that begin with =, +, - or @ as formulas. In CSV and TSV, texts that begin
 so, or with a tab or a carriage return, get an apostrophe in front; spreadsheets take it as "this is
@@ -40,7 +40,7 @@ SUFFIXES = (".csv", ".tsv", ".jsonl", ".csv.gz", ".tsv.gz", ".jsonl.gz", ".parqu
 def check_output(
     name: str, suffixes: Sequence[str] = (), *, force: bool = False, inputs: Sequence[str] = ()
 ) -> None:
-    """Refuse an output that cannot or must not be written, before any work is done."""
+    """Reject an output that cannot or must not be written, before any work is done."""
     path = Path(name)
     if path.is_dir():
         raise ValueError(f"{name} is a folder: give a file's name")
@@ -60,7 +60,7 @@ def check_output(
 
 
 def check_writable(name: str) -> None:
-    """Refuse a file whose folder cannot be written to."""
+    """Reject a file whose folder cannot be written to."""
     try:
         with tempfile.TemporaryFile(dir=Path(name).resolve().parent):
             pass

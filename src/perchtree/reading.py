@@ -77,7 +77,7 @@ class TreeStats:
     cells_found: int
     """Those among them that found a leaf as near as any."""
     renewals: int
-    """How often cells were made anew."""
+    """How often cells were rebuilt."""
 
 
 class ReadableTree:
@@ -121,7 +121,7 @@ class ReadableTree:
 
     @property
     def next_id(self) -> int:
-        """The id that the next point will get. Ids are never used again."""
+        """The id that the next point will get. Ids are never reused."""
         return int(self._storage.state[NEXT_ID])
 
     @property
@@ -215,7 +215,7 @@ class ReadableTree:
 
         In a tree with a linkage this is the root mean squared distance between the points of one
         part and those of the other, or that of a merge further down if it is larger; in a tree
-        of boxes it is the diagonal of the box. It never shrinks towards the root. (Any two points
+        of boxes it is the diagonal of the box. It never decreases towards the root. (Any two points
         of a collapsed leaf are as far apart as its points are on average.)
         """
         return self.table.heights

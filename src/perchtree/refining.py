@@ -19,7 +19,7 @@ _LEAVES_AT_ONCE = 1024
 """Leaves whose neighbours are searched together."""
 
 _GRAFTED_AT_ONCE = 256
-"""Leaves handed to one kernel call: Ctrl-C is heard, and readers have their turn, in between."""
+"""Leaves handed to one kernel call: Ctrl-C and readers are served in between."""
 
 
 class Refinement:

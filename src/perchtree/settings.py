@@ -64,31 +64,34 @@ class Settings:
     linkage: str = _named(
         "average",
         ("average", "ward", "neighbors", "box"),
-        "How far apart two nodes are, by which rotations decide; box is the published algorithm.",
+        "How the distance between nodes is measured, which rotations are based on; box is the "
+        "published algorithm.",
     )
     graft: int = _number(
         5,
-        "Nearest neighbours around which subtrees may be grafted; 0 for no grafts.",
+        "Number of nearest neighbours to consider for grafts; 0 for no grafts.",
         least=0,
         most=1000,
     )
     masking: str | None = _named(
-        "published", ("published", "interval", "exact", None), "The paper's masking rotations."
+        "published", ("published", "interval", "exact", None), "The masking rotations of the paper."
     )
-    balance: str | None = _named("size", ("size", "ratio", None), "The paper's balance rotations.")
+    balance: str | None = _named(
+        "size", ("size", "ratio", None), "The balance rotations of the paper."
+    )
     search: str = _named(
         "auto", ("auto", "astar", "scan", "beam", "cells"), "How the nearest leaf is found."
     )
-    beam_width: int = _number(120, "Nodes that a beam search keeps at each level.")
+    beam_width: int = _number(120, "Number of nodes that a beam search keeps at each level.")
     recall: float = _number(
-        0.98, "The share of nearest neighbours that a search in cells aims at.", is_share=True
+        0.98, "Target share of true nearest neighbours for --search cells.", is_share=True
     )
     max_leaves: int | None = _number(
-        None, "Collapsed mode: keep at most so many leaves, which bounds memory."
+        None, "Collapsed mode: keep at most this many leaves, which limits memory."
     )
     metric: str = _named("euclidean", ("euclidean", "cosine"), "cosine normalises rows first.")
     n_jobs: int | None = _number(
-        None, "Threads for searching; -1 for all cores.", least=None, most=None
+        None, "Number of threads for searching; -1 for all cores.", least=None, most=None
     )
 
     def __post_init__(self) -> None:

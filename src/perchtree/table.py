@@ -77,7 +77,7 @@ class NodeTable:
 
     @functools.cached_property
     def pooled(self) -> NDArray[np.float64]:
-        """Heights (2n-1,) that never shrink, by pooling: the root mean squared distance over all
+        """Heights (2n-1,) that never decrease, by pooling: the root mean squared distance over all
         pairs that are brought together by a merge, and by those below it that would be higher."""
         squared, n_merges = self.distances**2, len(self.children)
         means, pairs = np.empty((2, n_merges))
@@ -145,7 +145,7 @@ class NodeHeights(NamedTuple):
 
     distances: NDArray[np.float64]
     heights: NDArray[np.float64]
-    """These never shrink towards the root."""
+    """These never decrease towards the root."""
 
 
 class Skeleton(NamedTuple):

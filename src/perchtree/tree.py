@@ -49,64 +49,64 @@ _FORMAT = 4
 class ClusterTree(CuttableTree):
     """An online cluster tree: PERCH (Kobren, Monath, Krishnamurthy and McCallum, KDD 2017).
 
-    A binary tree with the points at its leaves. Each new point goes beside its nearest
-    neighbour; rotations then repair what that got wrong, and keep the tree shallow.
+    A binary tree with the points at its leaves. Each new point is inserted next to its nearest
+    neighbour; rotations and grafts then repair the tree around it.
 
     Parameters
     ----------
     n_features : int
         Number of columns of the data.
     linkage : {"average", "ward", "neighbors", "box"}
-        What decides about rotations. "box" is the published algorithm: bounding boxes, with
-        `masking` and `balance`. The others go by each node's count, mean and scatter: at every
-        node on the path to the root, of three subtrees that meet there the closest two are kept
-        together. "average", with grafts, is as pure as batch clustering; "ward" is the classical
-        sum of squares. "neighbors" also goes by edges between points that are among each other's
-        nearest: purer where clusters are not round, but slower (docs/grafting.md).
+        What rotations are based on. "box" is the published algorithm: bounding boxes, with
+        `masking` and `balance`. The others use the count, mean and scatter of each node: at every
+        node on the path to the root, the closest two of the three subtrees that meet there are
+        kept together. "average", with grafts, is as pure as batch clustering; "ward" is the
+        classical sum of squares. "neighbors" also uses edges between mutual nearest neighbours:
+        purer where clusters are not round, but slower (docs/grafting.md).
     graft : int
-        With a linkage: for so many nearest neighbours of a new point, look whether subtrees
-        around it and around them should be together, wherever in the tree they are. 0 for none.
+        With a linkage: for this many nearest neighbours of a new point, check whether subtrees
+        around the point and the neighbour should be joined, wherever they are. 0 for no grafts.
     masking : {"published", "interval", "exact", None}
-        With linkage="box": which distances decide about masking rotations (section 3.3): those
-        of the authors' program; true bounds between boxes; equation 1 by exhaustion, for small
-        data. None makes no masking rotations (the greedy algorithm).
+        With linkage="box": the distances used for masking rotations (section 3.3): those of the
+        authors' program; true bounds between boxes; or equation 1 evaluated exhaustively, for
+        small data. None for no masking rotations (the greedy algorithm).
     balance : {"size", "ratio", None}
-        With linkage="box": when a balance rotation (section 4.1) is an improvement: sizes
-        differ less, as in the authors' program; Definition 3 increases. None makes none.
+        With linkage="box": when a balance rotation (section 4.1) is an improvement: if sizes
+        differ less, as in the authors' program, or if Definition 3 increases. None for none.
     search : {"auto", "astar", "scan", "beam", "cells"}
         How the nearest leaf is found. The first three are exact and give the same tree: "astar"
-        searches the tree, "scan" takes matrix products of whole batches, "auto" picks the
+        searches the tree, "scan" uses matrix products of whole batches, and "auto" picks the
         cheaper of the two for each batch, or for a few dozen single rows. "beam" (PERCH-B)
-        looks at `beam_width` nodes of each level of the tree only. "cells", for millions of
-        points, looks into the small nodes that are nearest.
+        considers only `beam_width` nodes at each level of the tree. "cells", for millions of
+        points, searches only the nearest small nodes.
     beam_width : int
-        Nodes that a beam search keeps at each level. The paper: 5 for each of 24 threads.
+        Nodes that a beam search keeps at each level. The paper uses 5 for each of 24 threads.
     recall : float
-        The share of true nearest neighbours that a search in cells aims at.
+        The target share of true nearest neighbours for a search in cells.
     max_leaves : int, optional
         Collapsed mode (PERCH-C, with "beam" PERCH-BC): whenever there are more leaves, the two
-        sibling leaves closest to each other become one, which keeps its points' ids and their
-        bounding box, but not their features. Memory is then bounded, ids aside.
+        closest sibling leaves are merged into one, which keeps the ids of its points and their
+        bounding box, but not their features. Memory is then bounded, except for ids.
     metric : {"euclidean", "cosine"}
         "cosine" normalises rows first; rows of zeros are then an error.
     n_jobs : int, optional
-        Threads for searching batches: None is 1, -1 all cores. With more than one, a batch is
-        searched while the tree takes in the one before. The tree is always the same. The only
-        setting that can be changed later.
+        Threads for searching batches: None means 1, -1 all cores. With more than one, a batch is
+        searched while the previous one is inserted. The tree is always the same. This is the
+        only setting that can be changed later.
 
     Notes
     -----
-    Points have ids: 0, 1, 2, ... by arrival, never used again. Arrays with one entry per point
-    follow the ids in ascending order, which `ids` gives.
+    Points have ids: 0, 1, 2, ... in order of arrival, never reused. Arrays with one entry per point
+    are in ascending order of the ids, as given by `ids`.
 
-    Features are kept as float32, whatever comes in. Rows that are equal as float32 share a
+    Features are stored as float32, whatever the input type. Rows that are equal as float32 share a
     leaf (with "beam", as far as it finds it; in collapsed mode, as long as it is not collapsed).
-    Of several nearest leaves, the one with the smallest id is chosen; of overlapping boxes, the
-    tighter one. Differences below about 1e-19 vanish when squared: rescale such data.
+    Ties between nearest leaves are broken by the smallest id; of overlapping boxes, the
+    tighter one is chosen. Differences below about 1e-19 vanish when squared: rescale such data.
 
-    Any number of threads may use one tree. Changes are made one after the other; what only reads
-    has its turn between the parts of a long insert, and sees the points inserted so far. While
-    a kernel runs, the GIL is released, so other Python threads go on.
+    Any number of threads may use the same tree. Changes are serialised; readers get access between
+    the parts of a long insert, and see the points inserted so far. Kernels release the GIL, so
+    other Python threads keep running.
 
     Examples
     --------
@@ -158,7 +158,7 @@ class ClusterTree(CuttableTree):
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep other threads from the tree, to do several things in one go.
+        """Keep other threads out of the tree, to do several things atomically.
 
         >>> tree = ClusterTree(1)
         >>> with tree.lock():
@@ -189,14 +189,14 @@ class ClusterTree(CuttableTree):
         Returns
         -------
         ids : int64 array of shape (n_rows,)
-            The points' ids: 0, 1, 2, ... by arrival.
+            The points' ids: 0, 1, 2, ... in order of arrival.
 
         Raises
         ------
         ValueError
             If anything about X is wrong. The tree is then unchanged.
         KeyboardInterrupt, MemoryError
-            The tree then holds the first rows of X, and is whole; the message says how many.
+            The tree then contains the first rows of X, and is valid; the message says how many.
         """
         rows = as_rows(X, self.n_features, cosine=self.settings.is_cosine)
         return self.insert_checked(rows, verbose=verbose)
@@ -263,7 +263,7 @@ class ClusterTree(CuttableTree):
             self._storage.make_room(as_count("n_more", n_more))
 
     def _insert_part(self, tree: Tree, part: Part) -> None:
-        """Insert rows whose search is settled; readers have their turn between kernel calls."""
+        """Insert rows whose search is settled; readers get access between kernel calls."""
         finder = part.finder
         insert = modes.insert_kernel(
             self._rules, finder.search, finder.record, self.settings.collapses
@@ -283,16 +283,16 @@ class ClusterTree(CuttableTree):
     ) -> NDArray[np.int64]:
         """Remove points, in the order given, and repair the tree around each.
 
-        Removing in one call or in many gives the same tree. Ids are never used again; features
-        are erased and their memory is used for later points. In collapsed mode the box of a leaf
-        stays as it was until its last point is removed.
+        Removing points in one call or in many gives the same tree. Ids are never reused; features
+        are erased and their memory is reused for later points. In collapsed mode, the box of a
+        leaf does not change until its last point is removed.
 
         Parameters
         ----------
         ids : array-like of int
         missing : {"error", "ok"}
-            What to do about ids that no point has (any more), or that are given twice: refuse
-            them all, or pass over them.
+            What to do if no point has an id, or an id is given twice: fail without changing
+            anything, or skip it.
         verbose : bool
             Show a progress bar.
 
@@ -306,7 +306,7 @@ class ClusterTree(CuttableTree):
         ValueError
             If a point is missing: the message names the first few. The tree is then unchanged.
         KeyboardInterrupt
-            On Ctrl-C. The first points are removed, and the tree is whole.
+            On Ctrl-C. The first points have been removed, and the tree is valid.
 
         Examples
         --------
@@ -348,34 +348,34 @@ class ClusterTree(CuttableTree):
         time_limit: float | None = None,
         verbose: bool = False,
     ) -> list[int]:
-        """Improve the tree in place: look for grafts around every point, any time.
+        """Improve the tree in place by looking for grafts around every point.
 
-        An insert knows only the points before it. Here each leaf is compared with its nearest
-        neighbours among all leaves, and so are the subtrees around both. Needs a linkage.
+        An insert only knows the points before it. Here, each leaf is compared with its nearest
+        neighbours among all leaves, and so are the subtrees around both. Requires a linkage.
 
-        More passes and more neighbours bring the tree closer to what batch clustering would make
-        of the data: good for bad orders and hard data, not always purer (docs/quality.md).
+        More passes and more neighbours bring the tree closer to the result of batch clustering,
+        which helps with bad orders and hard data but is not always purer (docs/quality.md).
 
         Parameters
         ----------
         passes : int
-            How often to go over all points. A pass that changes nothing is the last one.
+            The number of passes over all points. A pass that changes nothing is the last one.
         neighbors : int
-            Neighbours looked at for each leaf.
+            The number of neighbours considered for each leaf.
         time_limit : float, optional
-            Stop after about so many seconds, also amid a pass.
+            Stop after about this many seconds, even during a pass.
         verbose : bool
             Show a progress bar.
 
         Returns
         -------
         grafts : list of int
-            How many subtrees each pass has moved.
+            The number of subtrees moved in each pass.
 
         Raises
         ------
         KeyboardInterrupt
-            On Ctrl-C. The tree is whole and as good as it was; what was improved stays.
+            On Ctrl-C. The tree is valid, and improvements made so far are kept.
 
         Examples
         --------
@@ -436,17 +436,17 @@ class ClusterTree(CuttableTree):
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Find the k nearest points of each row, without inserting it.
 
-        Copies count as points of their own; at the same distance the smaller id comes first.
-        In collapsed mode a point is as near as the box of its leaf, and of several boxes at the
-        same distance the tighter one comes first. With the metric "cosine", distances are those
-        between normalised rows.
+        Copies count as separate points; at equal distance, the smaller id comes first.
+        In collapsed mode, the distance to a point is that to the box of its leaf, and of several
+        boxes at the same distance, the tighter one comes first. With the metric "cosine",
+        distances are those between normalised rows.
 
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
         k : int
         exact : bool
-            Whether to look at all points, in a tree with search="cells". False looks only where an
+            With search="cells": whether to consider all points. False only searches where an
             insert would.
 
         Returns
@@ -478,10 +478,10 @@ class ClusterTree(CuttableTree):
         texts="Collection.add(texts=...)",
     )
     def save(self, path: str | Path) -> None:
-        """Save the tree to one file, from which `load` makes the same tree.
+        """Save the tree to a file, to be read with `load`.
 
-        It is written aside and put in place when whole: a crash or a full disk leaves the old
-        file as it was. `Collection` also keeps keys, texts and classes.
+        The file is replaced atomically: a crash or a full disk leaves the old file unchanged.
+        `Collection` also saves keys, texts and classes.
 
         Examples
         --------
@@ -500,21 +500,21 @@ class ClusterTree(CuttableTree):
 
     @classmethod
     def load(cls, path: str | Path, *, mmap: bool = False) -> Self:
-        """Load a tree that `save` has written; it goes on as if it had never been saved.
+        """Load a tree written by `save`; it behaves as if it had never been saved.
 
         Parameters
         ----------
         path : path
-            A file of a tree, a collection or an estimator: then its tree is loaded.
+            A file of a tree; for a file of a collection or an estimator, its tree is loaded.
         mmap : bool
-            Open a large tree quickly: its structure is verified, but features are only mapped, and
-            read when they are needed. `check_file` verifies the rest.
+            Open a large tree quickly: its structure is verified, but features are only mapped and
+            read when needed. `check_file` verifies the rest.
 
         Raises
         ------
         CorruptFileError
-            If the file is damaged; the message says which part. Without `mmap` every bit is
-            compared with a checksum and every invariant of the tree is checked.
+            If the file is damaged; the message says which part. Without `mmap`, every byte is
+            verified by a checksum and every invariant of the tree is checked.
         """
         stored, _ = load_tree(path, mmap=mmap)
         return cls.from_stored(stored)
@@ -523,7 +523,7 @@ class ClusterTree(CuttableTree):
     def stored(self) -> Iterator[StoredTree]:
         """What a file keeps: the arrays, not copied, which nothing changes meanwhile.
 
-        Others go on reading, unless this thread keeps them from it already.
+        Others can still read, unless this thread keeps them from it already.
         """
         with self._lock if self._lock.is_mine else self._writing:
             work = dict(zip(WORK, self._done.tolist(), strict=True))
@@ -550,9 +550,9 @@ class ClusterTree(CuttableTree):
         return tree.table
 
     def estimate_memory(self, n_points: int) -> int:
-        """About how many bytes the tree will take with so many points in all.
+        """Estimate how many bytes the tree will need for a total number of points.
 
-        Copies take less than is estimated here. In collapsed mode only ids go on growing.
+        Copies need less than estimated. In collapsed mode, only the ids keep growing.
         """
         with self._lock:
             return _arrays.estimate_bytes(self._tree, n_points)
@@ -635,10 +635,10 @@ class ClusterTree(CuttableTree):
 
 
 def check_file(path: str | Path) -> None:
-    """Verify a file of a tree, a collection or an estimator in full.
+    """Verify a file of a tree, a collection or an estimator completely.
 
-    Checksums, sizes and every invariant are checked. Raises CorruptFileError, which says which
-    part is damaged.
+    Checksums, sizes and every invariant are checked. Raises CorruptFileError, with a message that
+    says which part is damaged.
     """
     load_tree(path)
 
@@ -649,7 +649,7 @@ def rules_of(settings: Settings) -> modes.Rules:
 
 
 def _rows_at_once(n_leaves: int, n_features: int) -> int:
-    """Rows handed to one kernel call: Ctrl-C is heard, and readers have their turn, in between.
+    """Rows handed to one kernel call: Ctrl-C and readers are served in between.
 
     Fewer in large trees, where each takes longer. A call costs as much as a few inserts of short
     rows, so there are more of those.

@@ -12,7 +12,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,9 +39,16 @@ _REDUCED_ROWS = SMALLEST_SAMPLED + 1024
 _REDUCED_FEATURES = 48
 """Enough for a search by reduced vectors."""
 
-_INSERT = (
-    "import sys, json; from perchtree.warmup import insert_one; insert_one(json.loads(sys.argv[1]))"
-)
+_INSERT = """
+import json, sys
+import numpy as np
+from perchtree.tree import ClusterTree
+
+for settings in json.loads(sys.argv[1]):
+    ClusterTree(2, **settings).insert(np.zeros((1, 2)))
+"""
+"""Inserts one point into a tree with each of these settings, which takes no search. It imports no
+more than it needs: the main process waits for it."""
 
 
 def warm_up(settings: Settings, *, few: bool = False) -> None:
@@ -118,12 +124,6 @@ def _inserts_compiled_aside(settings: Settings, searches: tuple[str, ...]) -> It
     finally:
         process.kill()
         process.wait()
-
-
-def insert_one(wanted: list[dict[str, Any]]) -> None:
-    """Insert one point into a tree with each of these settings: that takes no search."""
-    for settings in wanted:
-        ClusterTree(2, **settings).insert(np.zeros((1, 2)))
 
 
 def _search(settings: Settings) -> None:

@@ -238,6 +238,23 @@ def test_a_wrong_pair_is_corrected(opened, http):
     until(lambda: http.get("/v1/corrections").json()["corrections"] == [])
 
 
+def test_all_corrections_are_listed_and_can_be_taken_back(opened, http):
+    for kind, a, b in (("together", "k0", "k6"), ("apart", "k1", "k7")):
+        assert http.post("/v1/corrections", json={"kind": kind, "a": a, "b": b}).is_success
+    until(lambda: "2 corrections" in text(opened, "#summary"))
+    click(opened, "#corrections")
+    until(lambda: find_all(opened, "#dialog #correction-list button"))
+    listed = text(opened, "#correction-list").splitlines()
+    assert [line.removesuffix("Take back").strip() for line in listed if "belong" in line] == [
+        "k0 belongs with k6", "k1 does not belong with k7",
+    ]  # fmt: skip
+    find_all(opened, "#correction-list button")[0].click()
+    until(lambda: len(http.get("/v1/corrections").json()["corrections"]) == 1)
+    until(lambda: "1 correction" in text(opened, "#summary"))
+    assert "k0" not in text(opened, "#correction-list")
+    click_text(opened, "#dialog", "Close")
+
+
 def test_questions(looking, shared):
     press(looking, "q")
     until(lambda: find_all(looking, "#questions-view .pair .side"))

@@ -55,7 +55,7 @@ def test_answers_are_kept_and_taken_up_again(perch, tree, tmp_path):
     first = rows_of(tmp_path / "a.csv")
     assert [same for *_, same in first] == ["yes", "no", "skip"]
     assert "2 answers in a.csv; next: perch cut t.perch --answers a.csv" in result.stderr
-    assert result.stdout.count("Best cut by") == 2  # not after a skipped pair
+    assert result.stdout.count("Best cut after") == 2  # not after a skipped pair
     assert "Question 4" in result.stdout
     asked = [(a, b) for a, b, _ in first]
     for a, b in asked:
@@ -76,8 +76,8 @@ def test_undo_goes_back_over_sessions(perch, tree, tmp_path):
     after = rows_of(tmp_path / "a.csv")
     assert [row[:2] for row in after[:2]] == [row[:2] for row in before]
     assert [same for *_, same in after] == ["no", "yes", "no"]
-    assert "There is no answer to take back." in result.stdout
-    assert result.stdout.count("The last answer is taken back.") == 2
+    assert "There is no answer to undo." in result.stdout
+    assert result.stdout.count("Last answer undone.") == 2
 
 
 def test_other_keys_are_refused_and_words_understood(perch, tree, tmp_path):
@@ -100,7 +100,7 @@ def test_cut_and_predict_by_answers(perch, tree, tmp_path):
     write_rows(tmp_path / "a.csv", truth([(*pair, None) for pair in pairs]))
     result = perch("cut", tree, "--answers", "a.csv", "-o", "c.csv")
     assert "48 points in 8 clusters" in result.stderr
-    assert "by 40 answers: 8 clusters, " in result.stderr
+    assert "by 40 answers: 8 clusters (" in result.stderr
     assert "F1 0." in result.stderr or "F1 1." in result.stderr
     clusters = {}
     for row in csv.DictReader((tmp_path / "c.csv").read_text().splitlines()):
@@ -122,7 +122,7 @@ def test_doubts_are_said(perch, tree, tmp_path):
     said = perch("cut", tree, "--answers", "a.csv", "-o", "-").stderr
     assert "by 3 answers: " in said
     assert "but 1 of 3 answers contradict others" in said
-    assert "1 answer about records that are gone" in said
+    assert "1 answer about records that no longer exist" in said
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_answers_become_corrections_if_wanted(perch, tree, tmp_path):
     perch("ask", tree, "-o", "a.csv", stdin="q\n")
     assert (tmp_path / tree).read_bytes() == before
     result = perch("ask", tree, "-o", "a.csv", "--correct", stdin="q\n")
-    assert "1 answer left out of the corrections: they contradict others" in result.stderr
+    assert "1 answer contradicting others not made into corrections" in result.stderr
     assert "2 corrections; saved as t.perch" in result.stderr
     listed = perch("correct", tree, "--list").stdout
     assert listed == "a,b,same\n0-0,0-1,no\n0-0,1-6,yes\n"
@@ -205,7 +205,7 @@ def test_answers_become_corrections_if_wanted(perch, tree, tmp_path):
 
 def test_a_folder_keeps_its_answers_itself(perch, tree, tmp_path):
     perch("fit", tree, "-o", "t.perchdb", "-q")
-    assert "name a file for the answers by -o" in perch.fails("ask", tree, code=2)
+    assert "give a file for the answers with -o" in perch.fails("ask", tree, code=2)
     result = perch("ask", "t.perchdb", stdin="y\nn\ns\nq\n")
     assert "2 answers in t.perchdb; next: perch cut t.perchdb --answers t.perchdb" in result.stderr
     with Collection.open(tmp_path / "t.perchdb") as people:

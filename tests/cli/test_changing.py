@@ -54,7 +54,7 @@ def test_remove_what_is_missing(perch, people):
     before = people.read_bytes()
     error = perch.fails("remove", people, "--id", "k3", "--id", "nobody")
     assert "there is no point with the key 'nobody'; nothing has changed" in error
-    assert perch("remove", people, code=2).stderr.count("--ids FILE")
+    assert perch("remove", people, code=2).stderr.count("--id or --ids")
     assert people.read_bytes() == before
     said = perch("remove", people, "--id", "nobody", "--missing", "ok").stderr
     assert "0 records removed, 1 not found, 30 left" in said

@@ -35,7 +35,10 @@ def test_corrections_are_kept_and_followed(perch, tree, tmp_path):
     result = perch("cut", tree, "-k", 2, "-o", "-")
     expected = [["ann", "anna", "cy", "cyd", "di"], ["bo", "bob"], ["dina"]]
     assert clusters_in(result.stdout) == expected
-    assert "8 points in 3 clusters (without corrections 2); written to -" in result.stderr
+    assert (
+        "8 points in 3 clusters (without corrections 2); written to standard output"
+        in result.stderr
+    )
     assert "without" not in perch("cut", tree, "-k", 2, "-o", "-", "--quiet").stderr
     model = Perch.load(tree).set_params(n_clusters=2)
     assert [model.members(i).tolist() for i in model.cluster_ids_] == expected
@@ -68,7 +71,7 @@ def test_listing_and_taking_back(perch, tree, tmp_path):
     once = (tmp_path / tree).read_bytes()
     assert once != before
     result = perch("correct", tree, "--from", "said.csv")
-    assert result.stderr == "perch: 0 changes, 2 corrections; t.perch is as it was\n"
+    assert result.stderr == "perch: 0 changes, 2 corrections; t.perch is unchanged\n"
     assert (tmp_path / tree).read_bytes() == once
 
 

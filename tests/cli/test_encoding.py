@@ -72,13 +72,16 @@ def test_the_same_tree_of_every_kind_of_input(perch, kind, batch):
 
 def test_it_says_what_it_has_chosen(perch):
     told = perch("fit", write("csv"), "-o", "t.perch", *COLUMNS).stderr
-    assert "texts become vectors by the encoder chars, since half of them have at most 120" in told
-    assert "learned from 16 texts" in told
+    assert (
+        "making vectors from texts with the encoder chars, because half of them have at most 120"
+        in told
+    )
+    assert "learned word frequencies from 16 texts" in told
     long = [" ".join(TITLES) for _ in TITLES]
     told = perch("fit", write("csv", long), "-o", "u.perch", *COLUMNS).stderr
-    assert "by the encoder words, since half of them have more than 120" in told
+    assert "with the encoder words, because half of them have more than 120" in told
     told = perch("fit", write("csv"), "-o", "v.perch", *COLUMNS, "--encode", "words:64").stderr
-    assert "by the encoder words; how rare words are" in told
+    assert "with the encoder words; learned word frequencies" in told
     assert Collection.open("v.perch").tree.n_features == 64
     assert perch.json("info", "v.perch")["encoder"] == "words"
     assert perch("fit", write("csv"), "-o", "w.perch", *COLUMNS, "-q").stderr == ""
@@ -100,8 +103,10 @@ def test_a_stream_learns_from_its_first_batch(perch, kind):
     tree = Collection.open("t.perch")
     assert len(tree) == len(TITLES)
     assert tree.encoder.n_texts == 4
-    assert "by the encoder chars, since" in told
-    assert "warning: how rare words are was learned from the first 4 texts of the stream" in told
+    assert "with the encoder chars, because" in told
+    assert (
+        "warning: word frequencies were learned only from the first 4 texts of the stream" in told
+    )
 
 
 def test_add_and_predict_encode_as_fit_did(perch):
@@ -176,7 +181,7 @@ def test_encode_alone(perch, kind):
 def test_encode_a_stream(perch):
     data = Path(write("csv")).read_text()
     table, told = streamed(data, "encode", "-", "-o", "-", "--text", "title", "--batch", "8")
-    assert "learned from 8 texts" in told
+    assert "learned word frequencies from 8 texts" in told
     header, first, *_ = table.splitlines()
     assert header.startswith("id,text,v0,v1,")
     expected = Chars().learned(TITLES[:8]).encode(TITLES[:1])[0]

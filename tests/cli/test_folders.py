@@ -199,7 +199,7 @@ def test_a_killed_fit_goes_on_by_itself(perch, tmp_path, bad, most_kills):
         kills += 1
     assert kills
     told = perch(*command).stderr
-    assert "going on at row" in told
+    assert "continuing at row" in told
     perch("fit", "people.csv", "-o", "whole.perch", *COLUMNS, *more)
     with Collection.open("people.perchdb") as one, Collection.open("whole.perch") as other:
         assert list(one.keys) == list(other.keys)
@@ -237,5 +237,5 @@ def test_a_stream_into_a_folder_goes_on_with_what_comes(perch, tmp_path):
     assert "durable up to row 20" in stream(20)
     with Collection.open("s.perchdb", write=True) as kept:
         kept.note_progress(input="", id=20, runs=[], end=20)  # as if it had been killed
-    assert "going on with the rows that come" in stream(20, 25)
+    assert "continuing with new rows" in stream(20, 25)
     assert "25 points" in perch("check", "s.perchdb").stdout

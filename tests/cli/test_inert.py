@@ -79,7 +79,7 @@ def test_names_and_values_in_errors(perch, tmp_path, name, kind):
     fit = ["fit", f"x.{kind}", "-o", "t.perch", "--force"]
     write([{name: "oops", "b": 2}])
     assert "oops" in inert(perch(*fit, code=1))  # a bad value in a column with such a name
-    assert "left out" in inert(perch(*fit, "--skip-bad", code=1))
+    assert "skipped" in inert(perch(*fit, "--skip-bad", code=1))
     assert "there is no column" in inert(perch(*fit, "--id", "nothing", code=1))
     write([{"i": name, "a": 1}, {"i": name, "a": 2}])
     assert "again: ids must be unique" in inert(perch(*fit, "--id", "i", code=1))

@@ -60,7 +60,7 @@ def test_values_no_tree_takes(perch, tmp_path, X, kind, row, bad):
     assert {"nan": "NaN", "inf": "infinity"}.get(str(bad), "norm above") in error
     assert not (tmp_path / "t.perch").exists()
     result = perch("fit", *given_, "-o", "t.perch", "--batch", 6, "--skip-bad")
-    assert "1 bad row left out" in result.stderr
+    assert "1 bad row skipped" in result.stderr
     assert place_of(kind, row) in result.stderr
     kept = np.delete(X, row, axis=0)
     assert clades_of(ClusterTree.load("t.perch")) == clades_of(Perch().fit(kept).tree_)

@@ -128,7 +128,7 @@ def test_nothing_new_changes_nothing(perch, shop, tmp_path):
     perch("cut", "shop.perch", "-k", 3, "-o", "c.csv")
     assert file.read_bytes() == after
     assert clusters_in("a.csv") == clusters_in("b.csv") == clusters_in("c.csv")
-    assert "nothing was written before that" in perch("changes", "shop.perch").stderr
+    assert "there was no earlier clustering" in perch("changes", "shop.perch").stderr
     assert "with -k 2" in perch.fails("changes", "shop.perch", "-k", 2)
 
 

@@ -1,5 +1,6 @@
 """Signs of life while something takes long, and none while it does not."""
 
+import json
 import os
 import pty
 import subprocess
@@ -50,6 +51,23 @@ def test_nothing_is_said_of_what_is_quick():
     assert process.communicate()[1] == ""
 
 
+def test_silence_counts_from_the_last_sign_of_life():
+    code = """
+import time
+from perchtree.cli.patience import _LEAST, _SILENCE, patience
+
+time.sleep(_SILENCE)
+with patience("counting sheep"):
+    time.sleep(2 * _LEAST)
+with patience("counting wolves"):
+    time.sleep(2 * _LEAST)
+"""
+    env = {name: value for name, value in os.environ.items() if name != "PERCHTREE_QUIET"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert done.stderr.startswith("perch: counting sheep ...")
+    assert "wolves" not in done.stderr
+
+
 @pytest.mark.jit
 def test_what_was_compiled_ahead_is_remembered(tmp_path, monkeypatch):
     built = []
@@ -82,7 +100,8 @@ def test_one_insert_needs_no_search(monkeypatch):
     """So another process can compile it while this one compiles searches."""
     monkeypatch.setattr("perchtree.search.products.scan", pytest.fail)
     monkeypatch.setattr("perchtree.search.ahead.scan", pytest.fail)
-    warmup.insert_one([Settings(search="scan").as_dict()])
+    monkeypatch.setattr("sys.argv", ["-c", json.dumps([Settings(search="scan").as_dict()])])
+    exec(warmup._INSERT, {})
 
 
 @pytest.mark.jit

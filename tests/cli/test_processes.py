@@ -85,7 +85,7 @@ def test_a_stream_is_inserted_as_it_arrives_and_ends_by_sigterm(folder, X):
     time.sleep(0.3)
     process.send_signal(signal.SIGTERM)
     process.wait(60)  # while its standard input is open
-    assert "To go on" in end_of(process, 0)
+    assert "To continue" in end_of(process, 0)
     assert clades_of(ClusterTree.load("t.perch")) == clades_of(Perch().fit(X[:12]).tree_)
     assert Perch.load("t.perch").keys_.tolist() == [f"k{i}" for i in range(12)]
 
@@ -169,7 +169,7 @@ def test_a_bad_row_stops_a_stream_with_the_last_checkpoint_whole(folder, X):
     assert saved_points("t.perch") == 10
     process = start("add", "t.perch", "-", "--skip-bad")
     process.stdin.write(line(X[10]) + b'{"x": [1, 2\n' + line(X[11]))
-    assert "1 bad row left out" in end_of(process, 0)
+    assert "1 bad row skipped" in end_of(process, 0)
     assert saved_points("t.perch") == 12
 
 

@@ -76,8 +76,8 @@ def test_adding_the_same_file_again_is_no_failure(perch, tmp_path, X):
     before = (tmp_path / "t.perch").read_bytes()
     assert "again: ids must be unique" in perch.fails("add", "t.perch", *options)
     result = perch("add", "t.perch", *options, "--skip-bad")
-    assert "18 bad rows left out" in result.stderr
-    assert "t.perch is as it was" in result.stderr
+    assert "18 bad rows skipped" in result.stderr
+    assert "t.perch is unchanged" in result.stderr
     assert (tmp_path / "t.perch").read_bytes() == before
 
 
@@ -99,7 +99,7 @@ def test_the_hint_after_an_interruption_can_be_pasted(tmp_path, monkeypatch):
     error = end_of(process, 1)
     done = saved_points("t.perch")
     assert done < len(rows)
-    _, _, command = error.partition("To go on: ")
+    _, _, command = error.partition("To continue: ")
     words = shlex.split(command)
     assert words[0] == "perch"
     subprocess.run([*PERCH, *words[1:], "-q"], check=True)

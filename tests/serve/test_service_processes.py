@@ -73,7 +73,10 @@ def test_what_it_refuses(perch, tmp_path, monkeypatch):
     fill(tmp_path / "x.perchdb")
     name = str(tmp_path / "x.perchdb")
     for arguments, message in (
-        (["--workers", "4"], "only one worker: the tree is in the memory of the one process"),
+        (
+            ["--workers", "4"],
+            "only one worker is possible: the tree is in the memory of the one process",
+        ),
         (["--host", "0.0.0.0"], "give --token-file"),
         (["--host", "0.0.0.0", "--insecure"], "--allow-host NAME"),
         (["--certificate", name], "both --certificate and --private-key"),

@@ -205,10 +205,10 @@ def test_says_how_unsure_it_is():
     assert not many.doubts
     assert many.confidence > 0.9
     one = tree.calibrate([(0, 1)], [True])
-    assert any("yes is all that was answered" in doubt for doubt in one.doubts)
+    assert any("all answers so far are yes" in doubt for doubt in one.doubts)
     assert one.f1.high - one.f1.low > 0.3
     nothing_same = tree.calibrate(pairs[:20], [False] * 20)
-    assert any("no is all that was answered" in doubt for doubt in nothing_same.doubts)
+    assert any("all answers so far are no" in doubt for doubt in nothing_same.doubts)
 
 
 def test_contradictory_answers_leave_doubts():
@@ -310,7 +310,7 @@ def test_estimates_read_well():
     assert str(Estimate(0.5, 0.25, 0.754)) == "0.50 (0.25 to 0.75)"
     tree = grow(blobs(4, 10)[0])
     found = tree.calibrate(*answered(tree, blobs(4, 10)[1], 60))
-    assert str(found).startswith("4 clusters, ")
+    assert str(found).startswith("4 clusters (")
     assert f"F1 {found.f1}, precision {found.precision}, recall {found.recall}" in str(found)
 
 

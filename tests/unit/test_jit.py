@@ -130,6 +130,34 @@ def test_only_the_mode_in_use_is_compiled():
     )
 
 
+def twice(number):
+    return 2 * number
+
+
+def test_an_inner_kernel_is_compiled_once_and_not_to_machine_code(cache):
+    inner = jit.kernel(twice)
+
+    def use(small, large):
+        return inner(small[0]) + inner(large[0]) + inner(3) + inner(number=4)
+
+    outer = jit.entry_point(use)
+    assert outer(np.array([1], np.int32), np.array([2], np.int64)) == 20
+    (compiled,) = inner.overloads.values()
+    assert compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name) == 0
+
+
+def test_a_numba_without_what_inner_kernels_need_only_takes_longer(cache, monkeypatch):
+    monkeypatch.setitem(sys.modules, "perchtree._kernels.inner", None)
+    with pytest.warns(RuntimeWarning, match="compiling takes longer"):
+        inner = jit.kernel(twice)
+
+    def use(small, large):
+        return inner(small[0]) + inner(large[0])
+
+    assert jit.entry_point(use)(np.array([1], np.int32), np.array([2], np.int64)) == 6
+    assert len(inner.overloads) == 2
+
+
 def test_a_folder_that_cannot_be_used_costs_only_speed(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")

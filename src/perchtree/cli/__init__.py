@@ -58,16 +58,16 @@ class Commands(click.Group):
 @VERSION
 @click.pass_context
 def main(ctx: click.Context) -> None:
-    """Cluster very many points into very many clusters, and go on as more of them arrive.
+    """Cluster many points into many clusters, and keep going as more of them arrive.
 
-    `perch fit` builds a tree from a table, `perch clusters` shows its clusters, `perch cut` writes
-    the cluster of every row. More rows can be added at any time, by `perch add`, and removed, by
-    `perch remove`.
+    `perch fit` builds a tree from a table, `perch clusters` shows its clusters, and `perch cut`
+    writes the cluster of every row. Rows can be added at any time with `perch add`, and removed
+    with `perch remove`.
 
-    A TREE is a file, NAME.perch, or a folder, NAME.perchdb, in which every change is on the disk
-    when its command ends.
+    A TREE is either a file, NAME.perch, or a folder, NAME.perchdb. In a folder, every change is on
+    disk by the time the command that made it ends.
 
-    Errors are one line on standard error. Exit codes: 0 fine, 1 failure, 2 wrong usage.
+    Errors are one line on standard error. Exit codes: 0 success, 1 failure, 2 wrong usage.
     """
     if ctx.invoked_subcommand is None:
         show_overview()

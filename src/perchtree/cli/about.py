@@ -7,16 +7,16 @@ import click
 from .running import QuickCommand
 
 OVERVIEW = """\
-perch {version}: clusters that grow with your data
+perch {version}: clustering that grows with your data
 
   perch fit titles.csv -o titles.perch --id id --text title    build a tree from a table
   perch clusters titles.perch                                  look at its clusters
   perch cut titles.perch -o clusters.csv                       write the cluster of every row
-  perch add titles.perch more.csv --id id --text title         go on when there is more data
+  perch add titles.perch more.csv --id id --text title         add more rows later
 
-New here?       perch demo      clusters bundled data in about a minute, and explains the result
-No data yet?    perch sample    writes a table to try things on
-All commands    perch --help    and perch fit --help for the options of one
+New here?       perch demo      clusters bundled data in about a minute and explains the result
+No data yet?    perch sample    writes a sample table to experiment with
+All commands    perch --help    and, for example, perch fit --help for one command
 """
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "llvmlite")
@@ -75,7 +75,7 @@ VERSION = click.option(
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print a script that lets SHELL complete commands, options and file names of `perch`.
+    """Print a script that makes SHELL complete the commands, options and file names of `perch`.
 
     \b
     To set it up, once:

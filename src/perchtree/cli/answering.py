@@ -28,33 +28,35 @@ _PROMPT = "The same? y = yes, n = no, s = skip, u = undo, q = quit: "
     "-o",
     "--output",
     metavar="FILE",
-    help="A .csv or .tsv file for the answers. If it exists, it goes on from there. [default for a "
-    "folder: TREE itself keeps them]",
+    help="A .csv or .tsv file for the answers. An existing file is continued. [default for a "
+    "folder: stored in TREE]",
 )
 @click.option(
     "-n",
     "most",
     type=click.IntRange(1),
     metavar="N",
-    help="Stop at N answers in all. [default: go on until q]",
+    help="Stop after N answers in total. [default: ask until you press q]",
 )
 @click.option(
     "--correct",
     is_flag=True,
-    help="In the end, make all answers corrections of TREE, as `perch correct --from` does.",
+    help="At the end, turn all answers into corrections of TREE, like `perch correct --from`.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, help="For another choice of pairs.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, help="Change this to get different pairs."
+)
 @QUIET
 def ask(
     tree: str, output: str | None, most: int | None, correct: bool, seed: int, quiet: bool
 ) -> None:
     """Show two records of TREE at a time and ask whether they are the same.
 
-    A hundred answers usually find a good cut, three hundred nearly the best one: after each answer
-    you are told how good the best cut is by now. `perch cut --answers FILE` makes it. Every answer
-    is saved at once; q, the end of the input or Ctrl-C stop.
+    A hundred answers are usually enough for a good cut, three hundred for nearly the best one.
+    After each answer, the estimated quality of the best cut is shown; `perch cut --answers FILE`
+    makes that cut. Every answer is saved immediately. Stop with q, Ctrl-C or the end of the input.
 
-    Pairs are picked so that answers tell much: some are obvious, later ones mostly are not.
+    Pairs are chosen to be informative: a few are obvious, and most later ones are not.
 
     \b
     Examples:
@@ -70,7 +72,7 @@ def ask(
     if output is not None:
         check_output(output, (".csv", ".tsv"), force=True, inputs=[tree])
     elif not is_folder(tree):
-        raise click.UsageError(f"{tree} is not a folder: name a file for the answers by -o")
+        raise click.UsageError(f"{tree} is a file, so give a file for the answers with -o")
     if correct:
         check_writable(tree)
     with open_collection(tree, write=correct or output is None) as collection:
@@ -90,7 +92,7 @@ def ask(
             collection.save(tree)
             if refused:
                 left_out = count(len(refused), "answer")
-                say(f"{left_out} left out of the corrections: they contradict others")
+                say(f"{left_out} contradicting others not made into corrections")
             if not quiet:
                 say(f"{count(len(collection.pairs), 'correction')}; saved as {tree}")
 
@@ -121,7 +123,7 @@ def _go_on(
         if not waiting:
             waiting = collection.questions(_AT_ONCE, answers.pairs, answers.same, seed=seed)
         if not waiting:
-            say("there are no more pairs to ask about")
+            say("no pairs left to ask about")
             return
         pair = waiting.pop(0)
         console.print(f"\nQuestion {len(answers.pairs) + 1}")
@@ -133,9 +135,9 @@ def _go_on(
             waiting.insert(0, pair)
             if answers.pairs:
                 waiting.insert(0, answers.undo())
-                console.print("The last answer is taken back.")
+                console.print("Last answer undone.")
             else:
-                console.print("There is no answer to take back.")
+                console.print("There is no answer to undo.")
             continue
         answers.add(pair, _KEYS[said])
         if said != "s" and not quiet:
@@ -163,6 +165,6 @@ def _tell(console: "Console", collection: "Collection", answers: "Answers") -> N
     """How good the best cut is by now."""
     n_fits = _FITS if len(collection) <= _LARGE else _FEWER
     found = collection.calibrate(answers.pairs, answers.same, n_fits=n_fits)
-    console.print(f"Best cut by {count(found.n_answers, 'answer')}: {found}.")
+    console.print(f"Best cut after {count(found.n_answers, 'answer')}: {found}.")
     for doubt in found.doubts[:1]:
-        console.print(f"Not sure yet: {doubt}.")
+        console.print(f"But note: {doubt}.")

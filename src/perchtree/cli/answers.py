@@ -22,7 +22,7 @@ class Answers:
         self.pairs: list[tuple[Any, Any]] = []
         self.same: list[bool | None] = []
         self.gone: list[tuple[str, str, bool | None]] = []
-        """Answers about records that are not in the tree (any more): they stay in the file."""
+        """Answers about records that are not in the tree (any longer): they stay in the file."""
 
     @property
     def n_told(self) -> int:
@@ -120,7 +120,7 @@ def _unguarded(text: str) -> str:
 
 
 def check_columns(name: str) -> None:
-    """Refuse a file with columns of other kinds: it is about to be written anew."""
+    """Reject a file with columns of other kinds: it is about to be written anew."""
     delimiter = "\t" if name.lower().endswith(".tsv") else ","
     with open(name, encoding="utf-8-sig", newline="") as file:
         names = next(csv.reader(file, delimiter=delimiter), COLUMNS)

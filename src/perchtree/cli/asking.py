@@ -20,7 +20,7 @@ from .options import (
     Reading,
     check_table,
 )
-from .running import Command, count, say
+from .running import Command, count, say, written_to
 
 _ROWS_AT_ONCE = 100_000
 
@@ -29,7 +29,7 @@ TABLE = click.option(
     "--output",
     required=True,
     metavar="FILE",
-    help="A .parquet, .csv, .tsv or .jsonl file (.gz too), or - for CSV on standard output.",
+    help="A .parquet, .csv, .tsv or .jsonl file (optionally .gz), or - for CSV on standard output.",
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -42,8 +42,8 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
     type=click.IntRange(1),
     multiple=True,
     metavar="K",
-    help="How many clusters; may be given several times, for nested clusterings. "
-    "[default: as many as persist, with a minimum size found from the data]",
+    help="Number of clusters. Repeat the option for nested clusterings. [default: the most "
+    "persistent clusters, with a minimum size chosen from the data]",
 )
 @CHOICE
 @ANSWERS
@@ -52,8 +52,8 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
     "--remember/--no-remember",
     default=True,
-    help="Whether clusters keep the numbers that they had when TREE was last cut with the same "
-    "options, and this clustering is kept in TREE for the next time. [default: remember]",
+    help="Whether clusters keep the numbers they had when TREE was last cut with the same options, "
+    "and whether TREE stores this clustering for the next time. [default: remember]",
 )
 @FORCE
 @QUIET
@@ -68,13 +68,13 @@ def cut(
 ) -> None:
     """Write a table with the cluster and the confidence of every point of TREE.
 
-    With classes and texts, if the tree has them. A confidence says how firmly a point sits in its
-    cluster, from 0 to 1. Clusters are numbered by their first points; when TREE has changed and is
-    cut again with the same options, those that persist keep their numbers, and `perch changes`
-    lists the others.
+    The table includes classes and texts if the tree has them. Confidence, from 0 to 1, is how
+    firmly a point belongs to its cluster. Clusters are numbered in the order of their first points.
+    When TREE has changed and is cut again with the same options, clusters that persist keep their
+    numbers, and `perch changes` lists the differences.
 
-    Clusters follow what was said by `perch correct`, so their number may differ from K; clusterings
-    of several K are nested only where nothing was corrected.
+    Corrections made with `perch correct` are applied, so the number of clusters may differ from K,
+    and clusterings for several K are nested only where there are no corrections.
 
     \b
     Examples:
@@ -106,7 +106,7 @@ def cut(
     _write(table, output)
     if not quiet:
         n_points = count(len(collection), "point")
-        say(f"{n_points} in {_describe(chosen)}; written to {output}")
+        say(f"{n_points} in {_describe(chosen)}; {written_to(output)}")
         if chosen.remark:
             say(chosen.remark)
 
@@ -149,7 +149,7 @@ def _describe(chosen: Chosen) -> str:
     "n_clusters",
     type=click.IntRange(1),
     metavar="K",
-    help="How many clusters. [default: as `perch cut` finds them]",
+    help="Number of clusters. [default: as for `perch cut`]",
 )
 @CHOICE
 @ANSWERS
@@ -158,7 +158,7 @@ def _describe(chosen: Chosen) -> str:
     "--max-distance",
     type=click.FloatRange(0),
     metavar="T",
-    help="Rows farther than this from every point get the cluster -1.",
+    help="Assign -1 to rows that are farther than this from every point.",
 )
 @TABLE
 @N_JOBS
@@ -176,10 +176,10 @@ def predict(
     quiet: bool,
     **options: Any,
 ) -> None:
-    """Give each row of INPUT the cluster of its nearest point in TREE. Nothing is added.
+    """Assign each row of INPUT to the cluster of its nearest point in TREE. Nothing is added.
 
-    Clusters are those of `perch cut` with the same options. The table has
-    each row's id (--id, or its number), its cluster, its nearest point and how far that is.
+    The clusters are those of `perch cut` with the same options. The output has each row's id (--id,
+    or the row number), its cluster, its nearest point, and the distance to that point.
     """
     reading, choice = Reading.taken_from(options), taken_from(options)
 
@@ -210,9 +210,9 @@ def predict(
     except InputError as error:
         raise InputError(f"{source.name}: {error}") from None
     if n_bad:
-        say(f"{count(n_bad, 'bad row')} left out")
+        say(f"{count(n_bad, 'bad row')} skipped")
     if not quiet:
-        say(f"{count(n_rows, 'row')}; written to {output}")
+        say(f"{count(n_rows, 'row')}; {written_to(output)}")
         if chosen.remark:
             say(chosen.remark)
 
@@ -256,15 +256,16 @@ def _predicted(
     "--classes",
     "classes_file",
     metavar="FILE",
-    help="Classes of all points, in their order (of a tree made with --shuffle: of the rows): a "
-    ".npy file, or text with one per line. [default: those in the tree]",
+    help="The classes of all points in order of insertion (for a tree built with --shuffle, in "
+    "order of the rows): a .npy file, or a text file with one class per line. [default: those "
+    "stored in the tree]",
 )
 @click.option(
     "-k",
     "n_clusters",
     type=click.IntRange(1),
     metavar="K",
-    help="How many clusters. [default: the number of classes]",
+    help="Number of clusters. [default: the number of classes]",
 )
 @CHOICE
 @ANSWERS
@@ -274,8 +275,8 @@ def _predicted(
     type=click.Choice(["drop", "singletons", "class"]),
     default="drop",
     show_default=True,
-    help="Points with an empty or negative class: left out; each a class of its own; a "
-    "class like others.",
+    help="How to treat points with an empty or negative class: leave them out, make each its own "
+    "class, or treat them as an ordinary class.",
 )
 @JSON
 def score(
@@ -288,11 +289,11 @@ def score(
 ) -> None:
     """Score TREE against known classes: purity, pairwise F1, adjusted Rand index.
 
-    Purity, from 0 to 1, judges the whole tree: of the smallest subtree that holds two points of a
-    class, it is the share of that class, in the mean over all such pairs. The other scores judge
-    the clusters that `perch cut` would write with the same options. Precision is the share of
-    pairs in one cluster that are of one class, recall the share of pairs of one class that are in
-    one cluster, F1 their harmonic mean.
+    Purity, from 0 to 1, scores the whole tree: for two points of the same class, it is the share of
+    that class in the smallest subtree containing both, averaged over all such pairs. The other
+    scores apply to the clusters that `perch cut` would write with the same options. Precision is
+    the share of same-cluster pairs that are of the same class, recall the share of same-class pairs
+    that are in the same cluster, and F1 their harmonic mean.
     """
     import numpy as np
     from sklearn.metrics import adjusted_rand_score
@@ -305,7 +306,7 @@ def score(
     if given is None:
         raise ValueError(f"{tree} has no classes: give --classes, or fit with --class")
     if len(given) != len(collection):
-        raise ValueError(f"{len(given):,} classes for a tree of {count(len(collection), 'point')}")
+        raise ValueError(f"{len(given):,} classes given for {count(len(collection), 'point')}")
     if classes_file is not None and collection.notes.get("keys_are_rows"):
         given = np.asarray(given)[np.argsort(np.argsort(collection.keys))]
     classes, kept = _as_classes(given, noise)

@@ -14,7 +14,13 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command)
 @TREE
-@click.option("--id", "ids", multiple=True, metavar="KEY", help="A record; may be repeated.")
+@click.option(
+    "--id",
+    "ids",
+    multiple=True,
+    metavar="KEY",
+    help="The id of a record to remove; may be repeated.",
+)
 @click.option(
     "--ids", "file", metavar="FILE", help="A file with one id per line; - for standard input."
 )
@@ -23,16 +29,16 @@ if TYPE_CHECKING:
     type=click.Choice(["error", "ok"]),
     default="error",
     show_default=True,
-    help="What to do about ids that no record has (any more): change nothing, or skip them.",
+    help="What to do if no record has a given id: fail without changing anything, or skip it.",
 )
 @QUIET
 def remove(tree: str, ids: tuple[str, ...], file: str | None, missing: str, quiet: bool) -> None:
-    """Remove records from TREE, whose file is replaced in one step when all are out.
+    """Remove records from TREE. The file is replaced atomically at the end.
 
-    Nothing of their ids, texts, classes and vectors stays in the file. (A leaf that --max-leaves
-    has collapsed keeps its bounding box until its last record is removed.) From a folder,
-    NAME.perchdb, they are erased by the next `perch compact`, or by themselves after many removals.
-    The tree is repaired around each of them; other clusters stay as they are.
+    No trace of their ids, texts, classes or vectors stays in the file, except that a leaf collapsed
+    by --max-leaves keeps its bounding box until its last record is removed. In a folder,
+    NAME.perchdb, removed records are erased from disk by `perch compact`, or automatically after
+    many removals. The tree is repaired around each removed record; other clusters do not change.
 
     \b
     Examples:
@@ -46,7 +52,7 @@ def remove(tree: str, ids: tuple[str, ...], file: str | None, missing: str, quie
 
     given = [*ids, *_read_lines(file)] if file is not None else list(ids)
     if not given:
-        raise click.UsageError("name records by --id KEY, or by --ids FILE")
+        raise click.UsageError("give the records to remove with --id or --ids")
     check_writable(tree)
     with open_collection(tree, write=True) as collection, listening() as stop:
         before = len(collection)
@@ -64,7 +70,7 @@ def remove(tree: str, ids: tuple[str, ...], file: str | None, missing: str, quie
             collection.save(tree)
         if not quiet or stop.asked:
             skipped = len(given) - n_removed if not stop.asked else 0
-            saved = f"saved as {tree}" if n_removed else f"{tree} is as it was"
+            saved = f"saved as {tree}" if n_removed else f"{tree} is unchanged"
             if n_removed and collection.is_kept:
                 saved += "; `perch compact` erases them from the disk"
             say(
@@ -80,10 +86,10 @@ def remove(tree: str, ids: tuple[str, ...], file: str | None, missing: str, quie
 @TREE
 @QUIET
 def compact(tree: str, quiet: bool) -> None:
-    """Erase removed records from every file of a folder, along with its history.
+    """Erase removed records, and the history of operations, from all files of a folder.
 
-    TREE is a folder, NAME.perchdb. Its present tree becomes the beginning from which it is opened.
-    If another process still reads an earlier state, this fails and says so.
+    TREE must be a folder, NAME.perchdb. The current tree becomes the state from which the folder is
+    opened. This fails with a message if another process is still reading an earlier state.
     """
     from .opening import folder_bytes, open_collection
 
@@ -95,7 +101,7 @@ def compact(tree: str, quiet: bool) -> None:
     if not done:
         sys.exit(1)
     if not quiet:
-        say(f"{tree} has {folder_bytes(tree):,} bytes, {before:,} before; nothing removed is left")
+        say(f"{tree} compacted from {before:,} to {folder_bytes(tree):,} bytes")
 
 
 def _read_lines(name: str) -> list[str]:
@@ -110,11 +116,17 @@ def _read_lines(name: str) -> list[str]:
 @click.command(cls=Command)
 @click.argument("first", type=TreePath())
 @click.argument("second", type=TreePath())
-@click.option("-o", "--output", required=True, metavar="TREE", help="The file of the new tree.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="TREE",
+    help="The new tree: a file, or a folder NAME.perchdb.",
+)
 @click.option(
     "--update",
     is_flag=True,
-    help="Let records of SECOND replace those of FIRST with the same id. [default: an error]",
+    help="If both have a record with the same id, keep that of SECOND. [default: fail]",
 )
 @N_JOBS
 @FORCE
@@ -128,10 +140,10 @@ def merge(
     force: bool,
     quiet: bool,
 ) -> None:
-    """Merge the records of FIRST and SECOND into a new tree; both files stay as they are.
+    """Merge the records of FIRST and SECOND into a new tree, leaving both unchanged.
 
-    The records of the smaller one are inserted into a copy of the larger one. The two must have the
-    same settings and features, and both ids of your own or neither.
+    The records of the smaller tree are inserted into a copy of the larger one. Both must have the
+    same settings and features, and either both or neither must have your own ids.
 
     \b
     Example:

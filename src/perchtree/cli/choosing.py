@@ -18,20 +18,20 @@ CHOICE = together(
         "--distance",
         type=click.FloatRange(0),
         metavar="T",
-        help="Instead: clusters up to this height, the root mean squared distance between the two "
-        "parts of a cluster (in a tree of boxes: the diagonal of its box).",
+        help="Alternatively: cut at this height, the root mean squared distance between the two "
+        "parts of a cluster (with --linkage box, the diagonal of its bounding box).",
     ),
     click.option(
         "--similarity",
         type=click.FloatRange(-1, 1),
         metavar="S",
-        help="Instead, for --metric cosine: the same as --distance, as a cosine similarity.",
+        help="Alternatively, with --metric cosine: --distance given as a cosine similarity.",
     ),
     click.option(
         "--min-size",
         type=click.IntRange(1),
         metavar="M",
-        help="Instead: clusters that persist, of at least M points.",
+        help="Alternatively: the most persistent clusters of at least M points.",
     ),
 )
 
@@ -40,8 +40,8 @@ ANSWERS = click.option(
     "--answers",
     type=click.Path(exists=True),
     metavar="FILE",
-    help="Instead: the best cut by the answers that `perch ask` has written to FILE; TREE again, "
-    "if it is a folder that keeps them itself.",
+    help="Alternatively: the cut that best fits the answers `perch ask` wrote to FILE. If they are "
+    "stored in a folder, give TREE again.",
 )
 
 
@@ -72,7 +72,7 @@ def choose(
     answers: str | None = None,
 ) -> Chosen:
     """Cut a tree as the options say, without any where it stands out; corrections are applied."""
-    with patience("looking for clusters (the first time, it also compiles)"):
+    with patience("looking for clusters (and compiling, the first time)"):
         return _choose(collection, n_clusters, distance, similarity, min_size, criterion, answers)
 
 
@@ -117,8 +117,8 @@ def _calibrated(collection: "Collection", name: str) -> Chosen:
         raise ValueError(f"{name}: {error}") from None
     doubts = [*found.doubts]
     if answers.gone:
-        doubts.append(f"{count(len(answers.gone), 'answer')} about records that are gone")
-    remark = f"by {count(found.n_answers, 'answer')}: {found}"
+        doubts.append(f"{count(len(answers.gone), 'answer')} about records that no longer exist")
+    remark = f"chosen by {count(found.n_answers, 'answer')}: {found}"
     return Chosen(
         {"cluster": collection.corrected(found.labels)},
         "; but ".join([remark, *doubts[:1]]) + "".join(f"; {doubt}" for doubt in doubts[1:]),
@@ -147,6 +147,6 @@ def _describe(suggestions: list[Any]) -> str:
         for other in others
     ]
     return (
-        f"took --min-size {first.min_cluster_size}: these clusters stand out {first.score:.1f} "
+        f"took --min-size {first.min_cluster_size}: clusters stand out {first.score:.1f} "
         f"times as much as in data without clusters; or try {', '.join([*tries, '--distance, -k'])}"
     )

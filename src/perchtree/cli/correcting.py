@@ -20,25 +20,27 @@ Pairs = tuple[tuple[str, str], ...]
     nargs=2,
     multiple=True,
     metavar="A B",
-    help="Two ids that belong together. May be given several times, as the next two.",
+    help="Two ids that belong together; like the next two options, may be repeated.",
 )
-@click.option("--apart", nargs=2, multiple=True, metavar="A B", help="Two ids that do not.")
+@click.option(
+    "--apart", nargs=2, multiple=True, metavar="A B", help="Two ids that do not belong together."
+)
 @click.option(
     "--take-back",
     nargs=2,
     multiple=True,
     metavar="A B",
-    help="Two ids: forget what was said about them. This is done first.",
+    help="Withdraw the correction for two ids. This is done before anything else.",
 )
 @click.option(
     "--from",
     "file",
     type=click.Path(exists=True, dir_okay=False),
     metavar="FILE",
-    help="A .csv or .tsv file (.gz too) with the columns a, b (ids) and same (yes or no), "
-    "such as `perch ask` writes.",
+    help="A .csv or .tsv file (optionally .gz) with the columns a, b (ids) and same (yes or no), "
+    "as written by `perch ask`.",
 )
-@click.option("--list", "listed", is_flag=True, help="Print all corrections, as such a file.")
+@click.option("--list", "listed", is_flag=True, help="Print all corrections in the same format.")
 @QUIET
 def correct(
     tree: str,
@@ -49,11 +51,12 @@ def correct(
     listed: bool,
     quiet: bool,
 ) -> None:
-    """Say which points of TREE belong together, and which do not.
+    """Correct TREE: record which points belong together and which do not.
 
-    Every flat clustering follows it: `cut`, `predict` and `score` join clusters whose points are
-    together, and split those that hold points which are apart, as little as possible. The tree
-    itself stays as it is. What contradicts earlier corrections is refused, and nothing is saved.
+    Every flat clustering respects corrections: `cut`, `predict` and `score` join clusters whose
+    points belong together, and split clusters with points that do not, changing as little as
+    possible. The tree itself is not changed. A correction that contradicts earlier ones is
+    rejected, and then nothing is saved.
 
     \b
     Examples:
@@ -87,7 +90,7 @@ def correct(
         if listed:
             _list(collection)
     if changing and not quiet:
-        saved = f"saved as {tree}" if n_changes else f"{tree} is as it was"
+        saved = f"saved as {tree}" if n_changes else f"{tree} is unchanged"
         say(f"{count(n_changes, 'change')}, {count(len(collection.pairs), 'correction')}; {saved}")
 
 

@@ -7,16 +7,18 @@ from .running import QuickCommand
 
 
 @click.command(cls=QuickCommand)
-@click.option("--seed", default=0, show_default=True, help="Seed of the order of arrival.")
+@click.option("--seed", default=0, show_default=True, help="Seed for the order of arrival.")
 @click.option(
     "-o",
     "--output",
     default="perch-demo",
     show_default=True,
     metavar="FOLDER",
-    help="Where the tree, its clusters and a page to look at are saved.",
+    help="Where to save the tree, its clusters and an interactive page.",
 )
-@click.option("--modes", is_flag=True, help="Also in the paper's modes; compiles for minutes.")
+@click.option(
+    "--modes", is_flag=True, help="Also run the modes of the paper, which takes minutes to compile."
+)
 @FORCE
 def demo(seed: int, output: str, modes: bool, force: bool) -> None:
     """Cluster bundled images of handwritten digits, and explain the result.

@@ -34,14 +34,14 @@ _MODES: dict[str, dict[str, Any]] = {
 """The modes of the paper."""
 
 _EXPLAINED = (
-    "[bold]Purity[/bold] judges the tree. Take two images of the same digit, and the smallest "
-    "branch that holds both: how many of its images show that digit? The mean of that over all "
-    "pairs is the purity; 1 is perfect.\n"
-    "[bold]F1[/bold] judges {n_classes} clusters cut from the tree. Of all pairs of images in one "
-    "cluster, how many show the same digit, and of all pairs of the same digit, how many are in "
-    "one cluster? F1 is high if both shares are.\n"
+    "[bold]Purity[/bold] scores the whole tree. Take two images of the same digit and the smallest "
+    "branch that contains both: which share of its images show that digit? Purity is the average "
+    "over all such pairs; 1 is perfect.\n"
+    "[bold]F1[/bold] scores {n_classes} clusters cut from the tree. Of all pairs of images in the "
+    "same cluster, how many show the same digit? Of all pairs that show the same digit, how many "
+    "are in the same cluster? F1 is high only if both shares are high.\n"
     "[bold]Grafted[/bold] is perchtree's default: after each insert, branches that turn out to be "
-    "close are grafted together, wherever they are. Birch is scikit-learn's clusterer that also "
+    "close are grafted together, wherever they are in the tree. Birch, from scikit-learn, also "
     "takes data in batches.\n"
 )
 
@@ -62,10 +62,10 @@ def run_demo(seed: int, output: str, *, modes: bool, force: bool) -> None:
     n_classes = len(np.unique(classes))
     console.print(
         f"{len(X):,} images of handwritten digits, {X.shape[1]} pixels each, arrive {_BATCH} at a "
-        f"time, in random order (seed {seed}).\nNothing tells perchtree what they show.\n"
+        f"time, in random order (seed {seed}).\nperchtree is not told which digits they show.\n"
     )
     model, seconds = _grown({}, X, texts, classes, "the tree")
-    console.print(f"A tree of all of them was built in {seconds:.2f} s. Clusters that stand out:\n")
+    console.print(f"Built the tree in {seconds:.2f} s. The clusters that stand out:\n")
     _show_clusters(console, model, classes)
 
     table = Table(title="Compared with the true digits", title_justify="left")
@@ -86,13 +86,13 @@ def run_demo(seed: int, output: str, *, modes: bool, force: bool) -> None:
 
     _save(model, files, texts, classes)
     tree, _, page = files.values()
-    console.print("[bold]Saved[/bold]", "the tree, its clusters, and a page to walk through it.")
+    console.print("[bold]Saved[/bold]", "the tree, its clusters, and an interactive page.")
     console.print("[bold]Try next[/bold]")
     for command, what in (
         (f"open {page} in a browser", ""),
-        (f"perch clusters {tree} -k {n_classes}", "the same tree, cut into ten"),
-        (f"perch cut {tree} -k 20 -k 50 -o nested.csv", "or into 20 and 50, nested"),
-        ("perch sample questions -o questions.csv", "texts, for the next step:"),
+        (f"perch clusters {tree} -k {n_classes}", "cut the same tree into ten clusters"),
+        (f"perch cut {tree} -k 20 -k 50 -o nested.csv", "or into 20 and 50 nested clusters"),
+        ("perch sample questions -o questions.csv", "a sample of texts, for the next command"),
         ("perch fit questions.csv -o questions.perch --id id --text question --class topic", ""),
     ):
         console.print(f"  {command}" + f"  [dim]{what}[/dim]" * bool(what), soft_wrap=True)
@@ -110,7 +110,7 @@ def _grown(
             model.partial_fit(X[part], texts=texts[part], classes=classes[part])
         return model
 
-    with patience(f"compiling {what} for this machine, once"):
+    with patience(f"compiling {what} for this machine (only once)"):
         warm_up(Settings.of(parameters), few=True)
         grow()
     return _timed(grow)
@@ -126,7 +126,7 @@ def _show_clusters(console: Console, model: Perch, classes: NDArray[np.int64]) -
     table = Table()
     for title in ("cluster", "images", "mostly", "share"):
         table.add_column(title, justify="right")
-    with patience("compiling the search for clusters, once"):
+    with patience("compiling the search for clusters (only once)"):
         labels = model.all_labels_
     counts = np.zeros((labels.max() + 1, classes.max() + 1), np.int64)
     np.add.at(counts, (labels, classes), 1)
@@ -136,14 +136,14 @@ def _show_clusters(console: Console, model: Perch, classes: NDArray[np.int64]) -
         table.add_row(str(cluster), str(own.sum()), f"{own.argmax()}", f"{share:.0%}")
     console.print(table)
     console.print(
-        f"{len(counts)} clusters, without having been told how many; "
-        f"{counts.max(axis=1).sum() / counts.sum():.0%} of all images are in a cluster of mostly "
-        "their own digit.\n"
+        f"{len(counts)} clusters, a number chosen from the data; "
+        f"{counts.max(axis=1).sum() / counts.sum():.0%} of all images are in a cluster that mostly "
+        "shows the same digit.\n"
     )
 
 
 def _scores(model: Perch, classes: NDArray[np.int64], n_clusters: int) -> tuple[str, str]:
-    with patience("compiling the scores, once"):
+    with patience("compiling the scores (only once)"):
         purity = dendrogram_purity(model, classes)
         f1 = pairwise_f1(classes, model.tree_.cut(n_clusters))
     return f"{purity:.2f}", f"{f1:.2f}"

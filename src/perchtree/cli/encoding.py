@@ -89,7 +89,7 @@ def _shown_learning(source: "Source", quiet: bool) -> "Iterator[Callable[[Batch]
         yield lambda _batch: None
         return
     with bar(source.size, "learning") as (progress, task):
-        yield lambda batch: progress.update(task, completed=batch.done, figures="rarity of words")
+        yield lambda batch: progress.update(task, completed=batch.done, figures="word frequencies")
 
 
 def say_encoder(collection: "Collection", reading: Reading) -> None:
@@ -101,11 +101,11 @@ def say_encoder(collection: "Collection", reading: Reading) -> None:
     encoder = collection.encoder
     if encoder is None:
         return
-    told = f"texts become vectors by the encoder {name_of(encoder)}"
+    told = f"making vectors from texts with the encoder {name_of(encoder)}"
     if isinstance(encoder, Hashed):
         if reading.encode in (None, "auto"):
-            told += f", since {describe_choice(encoder)} (--encode takes another)"
-        told += f"; how rare words are was learned from {count(encoder.n_texts, 'text')}"
+            told += f", because {describe_choice(encoder)} (see --encode)"
+        told += f"; learned word frequencies from {count(encoder.n_texts, 'text')}"
     say(told)
 
 
@@ -114,6 +114,6 @@ def warn_of_small_sample(collection: "Collection") -> None:
     n_texts = getattr(collection.encoder, "n_texts", None)
     if n_texts is not None and n_texts < min(_FEW, len(collection)):
         say(
-            f"warning: how rare words are was learned from the first {count(n_texts, 'text')} of "
-            "the stream; to learn from more, fit a file of texts and add the stream to that"
+            f"warning: word frequencies were learned only from the first {count(n_texts, 'text')} "
+            "of the stream; to learn from more, fit a file of texts first and add the stream to it"
         )

@@ -42,15 +42,15 @@ _SMALL = 4_000_000
     "--output",
     required=True,
     metavar="TREE",
-    help="The file of the new tree, or a folder for it, NAME.perchdb.",
+    help="The new tree: a file, or a folder NAME.perchdb.",
 )
 @click.option(
     "--mode",
     type=click.Choice(list(MODES)),
     default="grafted",
     show_default=True,
-    help="grafted: the purest trees. The paper's: perch (exact search), b (beam search), c "
-    "(collapsed, bounded memory), bc (both).",
+    help="grafted gives the purest trees. The modes of the paper: perch (exact search), b (beam "
+    "search), c (collapsed, bounded memory), bc (both).",
 )
 @SETTINGS
 @INPUT_COLUMNS
@@ -58,26 +58,27 @@ _SMALL = 4_000_000
 @FORCE
 @QUIET
 def fit(input: str, output: str, mode: str, force: bool, quiet: bool, **options: Any) -> None:
-    """Build a tree from the rows of INPUT, in their order.
+    """Build a tree from the rows of INPUT, in the order they appear.
 
-    INPUT is a .npy or .npz file, a Parquet file, a folder of .npy or Parquet files, CSV or TSV,
-    JSON Lines (gzip too), the authors' data files (--format authors), or - for a stream of CSV or
-    JSON Lines on standard input. Rows of a stream are inserted as they arrive.
+    INPUT is a .npy or .npz file, a Parquet file, a folder of .npy or Parquet files, CSV, TSV or
+    JSON Lines (optionally gzipped), the PERCH authors' data files (--format authors), or - for a
+    stream of CSV or JSON Lines on standard input. Rows of a stream are inserted as they arrive.
 
-    Memory holds the tree and one batch of rows. Ctrl-C saves what was inserted, says how to go on,
-    and exits with 1; so does SIGTERM, but it exits with 0 if the input is a stream.
+    Only the tree and one batch of rows are held in memory. Ctrl-C saves what has been inserted,
+    tells you how to continue, and exits with 1. So does SIGTERM, except that it exits with 0 if
+    the input is a stream.
 
-    If --text names a column and no columns are left for features, or --encode is given, texts are
-    turned into vectors. How rare each word is gets learned from the whole file, in a first pass, or
-    from the first batch of a stream, and does not change after that.
+    If --text names a column and no feature columns are left, or if --encode is given, texts are
+    turned into vectors. Word frequencies are learned in a first pass over the file, or from the
+    first batch of a stream, and stay fixed after that.
 
-    In a folder, NAME.perchdb, every batch is on the disk before the next one is read. After an
-    interruption of any kind, the same command goes on where it stopped. If INPUT is a tree's file,
-    it is converted into a folder.
+    In a folder, NAME.perchdb, every batch is on disk before the next one is read. After any kind of
+    interruption, run the same command again to continue. If INPUT is a tree file, it is converted
+    to a folder.
 
-    With --ray, a cluster searches and this machine inserts: the tree is the same. INPUT is then a
-    .npy or Parquet file, or a folder of them, on a path that all machines see. After an
-    interruption of any kind, the same command goes on from its last snapshot.
+    With --ray, a cluster does the searching and this machine inserts; the tree is the same. INPUT
+    must then be a .npy or Parquet file, or a folder of them, on a path that all machines can read.
+    After any kind of interruption, run the same command again to continue from the last snapshot.
 
     \b
     Examples:
@@ -125,13 +126,13 @@ def _fit_folder(
     from .opening import check_tree_output, open_collection
 
     if force and Path(output).exists():
-        raise ValueError(f"{output} exists: a folder is not replaced, remove it first")
+        raise ValueError(f"{output} exists: folders are not replaced, remove it first")
     if input.endswith(".perch"):
         check_tree_output(output, force=False, inputs=[input])
         stored = open_collection(input)
         stored.save(output)
         if not quiet:
-            say(f"{count(len(stored), 'record')} of {input} are in {output} now")
+            say(f"{count(len(stored), 'record')} copied from {input} to {output}")
         return
     is_new = not Path(output).exists()
     with contextlib.ExitStack() as stack:
@@ -142,7 +143,7 @@ def _fit_folder(
         remembered = _input_name(input, reading, growing)
         begun = next_row(collection.progress, remembered, collection.next_id)
         if collection.next_id and begun is None:
-            raise FileExistsError(f"{output} exists: add to it by `perch add`, or remove it")
+            raise FileExistsError(f"{output} exists: add to it with `perch add`, or remove it")
         _grow(collection, output, input, reading, growing, quiet)
 
 
@@ -172,19 +173,18 @@ def _input_name(name: str, reading: Reading, options: dict[str, Any]) -> str:
 @click.option(
     "--update",
     is_flag=True,
-    help="Let rows replace the records that have their ids: vector, text and class. [default: an "
-    "error]",
+    help="If an id already exists, replace that record's vector, text and class. [default: fail]",
 )
 @QUIET
 def add(
     tree: str, input: str, n_jobs: int | None, update: bool, quiet: bool, **options: Any
 ) -> None:
-    """Add the rows of INPUT to TREE, whose file is replaced in one step when all are in.
+    """Add the rows of INPUT to TREE. The file is replaced atomically at the end.
 
-    Without --update, the tree is the one that `fit` would have made of all rows. If the tree knows
-    its features by name, columns with these names are taken; if its vectors were made of texts,
-    --text names their column, and they are encoded in the same way. Everything about INPUT is as
-    for `perch fit`.
+    Without --update, the result is the tree that `fit` would have built from all rows. If the tree
+    has named features, columns are matched by name. If its vectors were made from texts, name the
+    text column with --text; texts are encoded as before. INPUT can be anything that `perch fit`
+    accepts.
 
     \b
     Examples:
@@ -203,7 +203,7 @@ def add(
         for kind, column in (("class", "classes"), ("text", "texts")):
             (last,) = collection.records.values(column, collection.ids[-1:])
             if last is None and getattr(collection, column) is not None:
-                say(f"warning: new points have no {kind}, others do: --{kind} names the column")
+                say(f"warning: new points have no {kind}, unlike earlier ones: use --{kind}")
 
 
 def _grow(
@@ -238,11 +238,11 @@ def _grow(
         first_row = options["skip_rows"]
         begun = next_row(collection.progress, remembered, collection.next_id)
         if begun is not None:
-            where = "with the rows that come"
+            where = "with new rows"
             if remembered:
                 first_row = max(first_row, begun)
                 where = f"at row {first_row} of {name}"
-            say(f"{path} has {count(len(collection), 'point')} already: going on {where}")
+            say(f"{path} already has {count(len(collection), 'point')}: continuing {where}")
         watch, before = Watch(collection), collection.next_id
         searched = ""
         if options["ray"] is not None:
@@ -258,7 +258,7 @@ def _grow(
                 if options["checkpoint"] is not None:
                     intake.checkpoint_to(path, options["checkpoint"])
                 with patience(
-                    "working (the first time, it also compiles)",
+                    "working (and compiling, the first time)",
                     quiet=quiet or not few or sys.stderr.isatty(),
                 ):
                     taken = intake.run(stop)
@@ -269,7 +269,7 @@ def _grow(
             warn_of_small_sample(collection)
         _say_what_was_left_out(taken, collection, quiet)
         if stop.asked and options["ray"] is not None:
-            say(f"stopped; {count(len(collection), 'point')} are kept. To go on: the same command")
+            say(f"stopped at {count(len(collection), 'point')}. Run the command again to continue")
             sys.exit(1)
         if stop.asked:
             command = ["perch", "add", path, name, *reading.as_options()] + ["--update"] * update
@@ -280,9 +280,9 @@ def _grow(
         and begun is None
         and not (reading.skip_bad and taken.n_bad and before)
     ):
-        raise ValueError(f"{source.name}: there are no rows to insert")
+        raise ValueError(f"{source.name}: no rows to insert")
     if not quiet:
-        saved = f"saved as {path}" if collection.next_id > before else f"{path} is as it was"
+        saved = f"saved as {path}" if collection.next_id > before else f"{path} is unchanged"
         if collection.is_kept:
             saved += f", durable up to row {taken.n_rows}"
         say(f"{watch}{searched}; {saved}")
@@ -294,7 +294,7 @@ def _recommend_cells(collection: "Collection") -> None:
     is_slow = collection.settings.search == "auto" and collection.tree.stats.scanned > 0
     if is_slow and len(collection) >= MANY:
         say(
-            "with so many points, `perch fit --search cells` takes a fraction of the time, and "
+            "for this many points, `perch fit --search cells` takes a fraction of the time and "
             "finds 98 % of the nearest neighbours (docs/cells.md)"
         )
 
@@ -318,7 +318,7 @@ def _compile_ahead(collection: "Collection", few: bool, quiet: bool) -> None:
     from ..encode.hashed import Hashed
     from ..warmup import warm_up
 
-    with patience("compiling for this machine, the first time only", quiet=quiet):
+    with patience("compiling for this machine (only the first time)", quiet=quiet):
         warm_up(collection.settings, few=few)
         if isinstance(collection.encoder, Hashed):
             collection.encode([""])
@@ -329,9 +329,9 @@ def _say_what_was_left_out(taken: "Taken", collection: "Collection", quiet: bool
         return
     if not quiet:
         for problem in taken.bad:
-            say(f"left out: {problem.place} {problem.why}")
-    hint = "" if collection.has_keys else "; ids count the points that are in the tree"
-    say(f"{count(taken.n_bad, 'bad row')} left out{hint}")
+            say(f"skipped: {problem.place} {problem.why}")
+    hint = "" if collection.has_keys else "; ids number only the points in the tree"
+    say(f"{count(taken.n_bad, 'bad row')} skipped{hint}")
 
 
 def _say_how_to_go_on(
@@ -341,7 +341,10 @@ def _say_how_to_go_on(
         say("stopped before the first point: nothing was saved")
         return
     if collection.is_kept and command[3] != "-":
-        say(f"stopped; {count(len(collection), 'point')} are in {path}. To go on: the same command")
+        say(
+            f"stopped; {path} has {count(len(collection), 'point')}. "
+            "Run the command again to continue"
+        )
         return
     if command[3] != "-":
         command += ["--skip-rows", str(next_row)]
@@ -350,7 +353,7 @@ def _say_how_to_go_on(
     if options["checkpoint"] is not None:
         command += ["--checkpoint", f"{options['checkpoint']:g}"]
     say(
-        f"stopped; {count(len(collection), 'point')} saved in {path}. To go on: "
+        f"stopped; {count(len(collection), 'point')} saved in {path}. To continue: "
         f"{shlex.join(command)}"
     )
 
@@ -362,7 +365,7 @@ def _say_how_to_go_on(
     default=1,
     show_default=True,
     type=click.IntRange(1),
-    help="Passes over all points.",
+    help="How many passes to make over all points.",
 )
 @click.option(
     "--neighbors",
@@ -387,9 +390,9 @@ def refine(
     n_jobs: int | None,
     quiet: bool,
 ) -> None:
-    """Improve TREE in place: look for a better place around every point. Not for the paper's modes.
+    """Improve TREE in place by reconsidering the position of every point.
 
-    Ctrl-C keeps what was improved.
+    Not available in the paper's modes. Ctrl-C keeps the improvements made so far.
     """
     from ..outputs import check_writable
     from .opening import open_collection
@@ -399,7 +402,7 @@ def refine(
     with open_collection(tree, n_jobs, write=True) as collection, listening() as stop:
         grown = collection.tree
         if not grown.settings.has_linkage:
-            raise ValueError(f"{tree} is of the paper's modes, which have no linkage to refine by")
+            raise ValueError(f"{tree} was built in one of the paper's modes: it cannot be refined")
         before = grown.stats.grafts
         try:
             collection.refine(
@@ -414,7 +417,7 @@ def refine(
         collection.save(tree)
         if not quiet or stop.asked:
             say(
-                f"{'stopped; ' * stop.asked}{grown.stats.grafts - before:,} grafts were made, "
+                f"{'stopped; ' * stop.asked}{count(grown.stats.grafts - before, 'graft')} made, "
                 f"depth is now {grown.depth.max}; saved as {tree}"
             )
         if stop.asked:

@@ -6,7 +6,7 @@ import click
 
 from .choosing import ANSWERS, CHOICE, choose
 from .options import CRITERION, FORCE, QUIET, TREE, check_table
-from .running import Command, count, say
+from .running import Command, count, say, written_to
 
 if TYPE_CHECKING:
     from ..collection import Collection
@@ -18,14 +18,14 @@ K = click.option(
     "n_clusters",
     type=click.IntRange(1),
     metavar="K",
-    help="How many clusters. [default: as `perch cut` finds them]",
+    help="Number of clusters. [default: as for `perch cut`]",
 )
 OUTPUT = click.option(
     "-o",
     "--output",
     metavar="FILE",
-    help="Write the whole table to a .parquet, .csv, .tsv or .jsonl file (.gz too), or - for CSV "
-    "on standard output. [default: print the top of it]",
+    help="Write the whole table to a .parquet, .csv, .tsv or .jsonl file (optionally .gz), or - "
+    "for CSV on standard output. [default: print the first rows]",
 )
 ROWS = click.option(
     "--rows",
@@ -39,7 +39,7 @@ SINCE = click.option(
     "--since",
     type=click.IntRange(0),
     metavar="N",
-    help="Instead: what became of the clusters that `perch keep` keeps, after event N.",
+    help="Alternatively: the changes to the clusters of `perch keep` after event N.",
 )
 
 
@@ -49,9 +49,14 @@ SINCE = click.option(
 @CHOICE
 @ANSWERS
 @CRITERION
-@click.option("--loosest", is_flag=True, help="The loosest first, not the largest.")
 @click.option(
-    "--show", type=click.IntRange(0), metavar="N", help="The members of cluster N, firmest first."
+    "--loosest", is_flag=True, help="List the loosest clusters first, instead of the largest."
+)
+@click.option(
+    "--show",
+    type=click.IntRange(0),
+    metavar="N",
+    help="List the members of cluster N, most confident first.",
 )
 @ROWS
 @OUTPUT
@@ -107,7 +112,7 @@ def clusters(
     _put(table, rows, output)
     if not quiet:
         n_rows = len(next(iter(table.values())))
-        say(what + (f"; written to {output}" if output else _rest(n_rows, rows)))
+        say(what + (f"; {written_to(output)}" if output else _rest(n_rows, rows)))
         if chosen.remark:
             say(chosen.remark)
 
@@ -176,13 +181,13 @@ def changes(
     wanted = () if n_clusters is None else (n_clusters,)
     if since is not None:
         if wanted or criterion or any(value is not None for value in choice.values()):
-            raise click.UsageError("--since goes with no option of `perch cut`")
+            raise click.UsageError("--since cannot be combined with the options of `perch cut`")
         collection = open_collection(tree, may_be_empty=True)
         table, told = changes_since(collection, tree, since)
         _put(table, rows, output)
         if not quiet:
             n_rows = len(table["kind"])
-            say(told + (f"; written to {output}" if output else _rest(n_rows, rows)))
+            say(told + (f"; {written_to(output)}" if output else _rest(n_rows, rows)))
         return
     collection = open_collection(tree)
     (options,) = option_names(wanted, criterion=criterion, **choice)
@@ -196,7 +201,7 @@ def changes(
     table = _changes(collection, tracker)
     _put(table, rows, output)
     if not quiet:
-        written = f"; written to {output}" if output else _rest(len(table["kind"]), rows)
+        written = f"; {written_to(output)}" if output else _rest(len(table["kind"]), rows)
         say(
             f"cut {'with ' + options if options else 'without options'}: {_total(tracker)}{written}"
         )
@@ -208,7 +213,7 @@ def _total(tracker: Any) -> str:
 
     same, before = tracker.stayed
     if not before:
-        return "nothing was written before that"
+        return "there was no earlier clustering"
     kinds = Counter(event.kind for event in tracker.events) | Counter(
         move=len(tracker.moves.points)
     )

@@ -34,7 +34,7 @@ def open_collection(
 
 
 def check_tree_output(name: str, *, force: bool, inputs: Sequence[str]) -> None:
-    """Refuse a new tree that cannot or must not be written, before any work is done."""
+    """Reject a new tree that cannot or must not be written, before any work is done."""
     if not is_folder(name):
         check_output(name, force=force, inputs=inputs)
     elif Path(name).exists():

@@ -36,17 +36,17 @@ FOLDER = ".perchdb"
 TREE = click.argument("tree", type=TreePath())
 INPUT = click.argument("input")
 FORCE = click.option("--force", is_flag=True, help="Replace the output if it exists.")
-QUIET = click.option("-q", "--quiet", is_flag=True, help="No progress, no summary.")
+QUIET = click.option("-q", "--quiet", is_flag=True, help="Print neither progress nor a summary.")
 CRITERION = click.option(
     "--criterion",
     type=click.Choice(["cost", "diameter", "height", "pooled", "size", "blend", "scatter", "ward"]),
-    help="With -k: what decides which nodes become clusters; see docs/cuts.md. [default: blend, "
-    "or pooled if that stands out much more]",
+    help="With -k: how to choose the nodes that become clusters; see docs/cuts.md. [default: "
+    "blend, or pooled if its clusters stand out much more]",
 )
 
 
 def check_table(output: str | None, force: bool, inputs: list[str]) -> None:
-    """Refuse a table that cannot or must not be written; none, or standard output, is fine."""
+    """Reject a table that cannot or must not be written; none, or standard output, is fine."""
     from ..outputs import SUFFIXES, check_output
 
     if output not in (None, "-"):
@@ -88,46 +88,46 @@ INPUT_COLUMNS = together(
         "--features",
         multiple=True,
         metavar="NAMES",
-        help="Columns with features, or one column of lists: names or patterns such as 'f*', "
-        "separated by commas. [default: all that are not named by the options below]",
+        help="Feature columns, or one column of lists: names or patterns such as 'f*', separated "
+        "by commas. [default: all columns not named by the options below]",
     ),
     click.option(
         "--id",
         "id_",
         metavar="NAME",
-        help="The column with your own ids: they come back in every output.",
+        help="The column with your own ids, which are used in all output.",
     ),
     click.option(
         "--class",
         "class_",
         metavar="NAME",
-        help="The column with true classes, for `score` and pictures.",
+        help="The column with the true classes, used by `score` and in plots.",
     ),
     click.option(
         "--text",
         multiple=True,
         metavar="NAME",
-        help="The column with the text of a row; may be given several times, the texts are joined. "
-        "If there are no features, it is turned into vectors.",
+        help="A column with text; if given several times, the texts of a row are joined. Without "
+        "feature columns, vectors are made from the text.",
     ),
     click.option(
         "--encode",
         metavar="ENCODER",
         help="How to turn texts into vectors: auto, chars, words (words:512 for 512 dimensions), "
-        "wordllama, model2vec:NAME, sentence-transformers:NAME or module:object: see "
-        "docs/text.md. [default: auto if there are no features, that of TREE if it has one]",
+        "wordllama, model2vec:NAME, sentence-transformers:NAME or module:object; see "
+        "docs/text.md. [default: the encoder of TREE, or auto if there are no features]",
     ),
     click.option(
         "--format",
         "form",
         type=click.Choice(FORMATS),
-        help="What INPUT is. [default: by its name or first line]",
+        help="The format of INPUT. [default: guessed from its name or first line]",
     ),
     click.option(
         "--header/--no-header",
         default=None,
-        help="Whether the first line of CSV or TSV names the columns (otherwise they are c1, "
-        "c2, ...).",
+        help="Whether the first line of a CSV or TSV file is a header. Without one, columns are "
+        "named c1, c2, ...",
     ),
     click.option(
         "--batch",
@@ -135,12 +135,12 @@ INPUT_COLUMNS = together(
         show_default=True,
         type=click.IntRange(1),
         metavar="N",
-        help="Rows of the input held in memory at a time.",
+        help="Rows of the input to hold in memory at a time.",
     ),
     click.option(
         "--skip-bad",
         is_flag=True,
-        help="Skip and count rows that cannot be used, instead of stopping at the first.",
+        help="Skip and count unusable rows instead of stopping at the first one.",
     ),
 )
 
@@ -151,32 +151,33 @@ GROWING = together(
         "--shuffle",
         type=int,
         metavar="SEED",
-        help="Insert in a random order (.npy only, over a whole folder); ids are then row numbers.",
+        help="Insert rows in random order (.npy files only; across all files of a folder). Ids are "
+        "row numbers.",
     ),
     click.option(
         "--skip-rows",
         default=0,
         type=click.IntRange(0),
         metavar="N",
-        help="Skip the first N rows: to go on after an interruption.",
+        help="Skip the first N rows, to continue after an interruption.",
     ),
     click.option(
         "--checkpoint",
         type=click.FloatRange(0, min_open=True),
         metavar="SECONDS",
-        help="Save every SECONDS seconds.",
+        help="Save the tree every SECONDS seconds.",
     ),
     click.option(
         "--ray",
         metavar="ADDRESS",
-        help="Search on a Ray cluster: auto for one that runs, HOST:PORT, or local to start one "
-        "here (docs/scale.md). The tree is the same.",
+        help="Search on a Ray cluster: auto for a running one, HOST:PORT, or local to start one on "
+        "this machine; see docs/scale.md. The tree is the same.",
     ),
     click.option(
         "--work",
         metavar="FOLDER",
-        help="With --ray: where finished parts are kept, a folder that all machines see. [default: "
-        "TREE.work]",
+        help="With --ray: a folder that all machines can reach, for intermediate results. "
+        "[default: TREE.work]",
     ),
 )
 

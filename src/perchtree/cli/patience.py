@@ -8,7 +8,11 @@ import time
 from collections.abc import Iterator
 
 _SILENCE = 1.5
-"""Seconds after which something is shown: imports alone take about that long."""
+"""Seconds without output after which something is shown: imports alone take about that long."""
+_LEAST = 0.3
+"""Seconds that something must take to be worth a line, however long it was quiet before."""
+_heard = [time.monotonic()]
+"""When the last sign of life ended, or else the process began."""
 
 
 @contextlib.contextmanager
@@ -35,12 +39,13 @@ def patience(doing: str, *, quiet: bool = False) -> Iterator[None]:
 
 def _guarded(shown: object, doing: str, ended: threading.Event) -> None:
     with contextlib.suppress(OSError, ValueError):  # nobody listens: that must not end a run
-        if not ended.wait(_SILENCE):
-            shown(doing, ended)  # type: ignore[operator]
+        start = time.monotonic()
+        if not ended.wait(max(_LEAST, _heard[0] + _SILENCE - start)):
+            shown(doing, ended, start)  # type: ignore[operator]
+            _heard[0] = time.monotonic()
 
 
-def _on_terminal(doing: str, ended: threading.Event) -> None:
-    start = time.monotonic() - _SILENCE
+def _on_terminal(doing: str, ended: threading.Event, start: float) -> None:
     while True:
         sys.stderr.write(f"\r\x1b[2Kperch: {doing} ... {time.monotonic() - start:.0f} s")
         sys.stderr.flush()
@@ -50,8 +55,7 @@ def _on_terminal(doing: str, ended: threading.Event) -> None:
     sys.stderr.flush()
 
 
-def _on_pipe(doing: str, ended: threading.Event) -> None:
-    start = time.monotonic() - _SILENCE
+def _on_pipe(doing: str, ended: threading.Event, start: float) -> None:
     sys.stderr.write(f"perch: {doing} ...")
     sys.stderr.flush()
     while not ended.wait(1.0):

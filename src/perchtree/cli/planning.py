@@ -29,13 +29,13 @@ class Number(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 
 
 @click.command(cls=Command)
-@click.option("--rows", type=Number(), required=True, help="How many rows there will be.")
-@click.option("--dims", type=Number(), required=True, help="How many features each has.")
-@click.option("--workers", type=Number(), help="How many processors a Ray cluster has.")
+@click.option("--rows", type=Number(), required=True, help="Number of rows.")
+@click.option("--dims", type=Number(), required=True, help="Number of features per row.")
+@click.option("--workers", type=Number(), help="Number of processors of a Ray cluster.")
 @click.option(
     "--like", metavar="INPUT",
-    help="Measure with rows of this .npy or Parquet file, or folder. [default: made-up rows like "
-    "embeddings of texts]",
+    help="Measure with rows of this .npy or Parquet file, or folder of them. [default: random rows "
+    "that resemble text embeddings]",
 )  # fmt: skip
 def plan(rows: int, dims: int, workers: int | None, like: str | None) -> None:
     """Say how long a tree of so many rows will take, how much memory, and by which command.

@@ -28,7 +28,7 @@ class Watch:
 
     @property
     def depth(self) -> int:
-        """Measured now and then: it takes a walk through the tree."""
+        """Measured now and then: it takes a traversal of the tree."""
         now = time.monotonic()
         if now - self._depth_at > self._depth_seconds / _SHARE_FOR_DEPTH:
             self._depth = self._collection.tree.depth.max
@@ -75,7 +75,7 @@ def shown_progress(
 
 
 def _durable(collection: Collection, batch: Batch | None) -> str:
-    """Up to which row everything is on the disk, if a folder keeps it: a batch waits for that."""
+    """Up to which row everything is on disk, if a folder keeps it: a batch waits for that."""
     if batch is None or len(batch.rows) == 0 or not collection.is_kept:
         return ""
     return f", durable up to row {int(batch.rows[-1]) + 1}"

@@ -18,7 +18,7 @@ _HELP = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
 RENAMED = {"--label": "--class", "--labels": "--classes", "--beam": "--beam-width",
            "--max-leaves": "--branches"}  # fmt: skip
-"""Options of earlier versions, and what they are called where they are not known any more."""
+"""Options of earlier versions, and what they are called where they are not known any longer."""
 
 
 class Command(click.Command):
@@ -102,6 +102,11 @@ def inert_usage_errors() -> Iterator[None]:
 def count(number: int, what: str) -> str:
     """A number with its noun."""
     return f"{number:,} {what}" + ("s" if number != 1 else "")
+
+
+def written_to(output: str) -> str:
+    """What to say about where a table was written."""
+    return f"written to {'standard output' if output == '-' else output}"
 
 
 def say(message: str) -> None:

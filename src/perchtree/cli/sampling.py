@@ -25,7 +25,7 @@ _KINDS = ("people", "questions", "messages")
     metavar="N",
     help="Rows to make.",
 )
-@click.option("--seed", default=0, show_default=True, help="Another seed makes other rows.")
+@click.option("--seed", default=0, show_default=True, help="Seed for generating the rows.")
 @FORCE
 def sample(kind: str, output: str, rows: int, seed: int, force: bool) -> None:
     """Make a table to try things on: people, questions or messages.

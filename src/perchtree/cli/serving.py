@@ -16,37 +16,46 @@ _DEMO_DISTANCE = 40.0
 
 @click.command(cls=Command)
 @click.argument("folder", required=False, type=click.Path())
-@click.option("--demo", is_flag=True, help="Serve bundled data, in a folder that is removed again.")
+@click.option("--demo", is_flag=True, help="Serve bundled data from a temporary folder.")
 @click.option("--new", is_flag=True, help=f"Make the folder, NAME{FOLDER}, if there is none.")
-@click.option("--encoder", help="Of a new folder: what makes vectors of texts, such as words.")
+@click.option(
+    "--encoder", help="For a new folder: how to turn texts into vectors, for example words."
+)
 @click.option(
     "--distance", type=click.FloatRange(0, max=1e30),
-    help="Keep clusters at this distance up to date. [default: as the folder does]",
+    help="Keep clusters at this distance up to date. [default: the folder's own setting]",
 )  # fmt: skip
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",
     default=PORT,
     show_default=True,
     type=click.IntRange(0, 65535),
-    help="0: any free.",
+    help="Port to listen on; 0 for any free port.",
 )
 @click.option(
     "--token-file", type=click.Path(exists=True, dir_okay=False),
-    help="Requests need the token in this file. [or: PERCHTREE_TOKEN in the environment]",
+    help="Require the token in this file. [or set PERCHTREE_TOKEN]",
 )  # fmt: skip
 @click.option(
     "--read-token-file", type=click.Path(exists=True, dir_okay=False),
-    help="A token that may only read. [or: PERCHTREE_READ_TOKEN in the environment]",
+    help="A token that only allows reading. [or set PERCHTREE_READ_TOKEN]",
 )  # fmt: skip
-@click.option("--insecure", is_flag=True, help="Other machines need no token. Do not.")
-@click.option("--allow-host", multiple=True, metavar="NAME", help="Another name of the service.")
 @click.option(
-    "--allow-origin", multiple=True, metavar="URL", help="Another site whose pages may use it."
+    "--insecure", is_flag=True, help="Require no token from other machines. Not recommended."
 )
-@click.option("--certificate", type=click.Path(exists=True), help="For https: a PEM file.")
-@click.option("--private-key", type=click.Path(exists=True), help="For https: a PEM file.")
-@click.option("--workers", default=1, help="Only 1: one process owns a collection.")
+@click.option(
+    "--allow-host", multiple=True, metavar="NAME", help="An additional host name of the service."
+)
+@click.option(
+    "--allow-origin",
+    multiple=True,
+    metavar="URL",
+    help="Another origin whose pages may use the service.",
+)
+@click.option("--certificate", type=click.Path(exists=True), help="For HTTPS: a PEM file.")
+@click.option("--private-key", type=click.Path(exists=True), help="For HTTPS: a PEM file.")
+@click.option("--workers", default=1, help="Must be 1: a collection belongs to one process.")
 @QUIET
 def serve(
     folder: str | None, demo: bool, new: bool, encoder: str | None, distance: float | None,
@@ -55,17 +64,17 @@ def serve(
     allow_host: Sequence[str], allow_origin: Sequence[str], certificate: str | None,
     private_key: str | None, workers: int, quiet: bool,
 ) -> None:  # fmt: skip
-    """Serve FOLDER over HTTP: insert, remove, ask and watch, until Ctrl-C or SIGTERM.
+    """Serve FOLDER over HTTP, for reading, writing and watching, until Ctrl-C or SIGTERM.
 
-    Only this machine can reach it, unless another --host is given; that needs a token. See
-    docs/service.md.
+    Only this machine can reach the service unless you give another --host, which requires a token.
+    See docs/service.md.
     """
     if (folder is None) != demo:
         raise click.UsageError("give a folder, or --demo for bundled data")
     if workers != 1:
         raise click.UsageError(
-            "only one worker: the tree is in the memory of the one process that may change it, and "
-            "its threads share the work"
+            "only one worker is possible: the tree is in the memory of the one process that "
+            "may change it, and its threads share the work"
         )
     if (certificate is None) != (private_key is None):
         raise click.UsageError("https needs both --certificate and --private-key")
@@ -78,7 +87,7 @@ def serve(
     if distance is not None:
         service.collection.keep_clusters(distance)
     elif service.collection.standing is None:
-        say("no clusters are kept up to date: --distance does so, and watches what becomes of them")
+        say("no clusters are kept up to date: use --distance to keep them and receive their events")
     _log_requests(quiet)
     place = Place(host, port, certificate, private_key)
 
@@ -158,7 +167,7 @@ def _demo_service() -> Any:
     path = Path(held.name) / f"demo{FOLDER}"
     X, classes = load_digits(return_X_y=True)
     collection = Collection.open(path, write=True, sync=False)
-    say("inserting 1,797 handwritten digits; the first time, this compiles for a minute ...")
+    say("inserting 1,797 handwritten digits (compiling takes up to a minute the first time) ...")
     collection.add(
         X, keys=[f"image {i}" for i in range(len(X))], classes=classes.tolist(),
         texts=[f"a handwritten {digit}" for digit in classes],

@@ -18,13 +18,13 @@ PICTURES = (".html", ".png", ".svg", ".pdf")
     "--output",
     required=True,
     metavar="FILE",
-    help="A .html page to walk through, or a .png, .svg or .pdf picture.",
+    help="An interactive .html page, or a .png, .svg or .pdf picture.",
 )
 @click.option(
     "--branches",
     type=click.IntRange(1),
     metavar="N",
-    help="Branches shown. [default: 60000 on a page, 60 in a picture]",
+    help="Number of branches to show. [default: 60000 on a page, 60 in a picture]",
 )
 @click.option("--title", help="[default: the tree's name]")
 @click.option(
@@ -32,7 +32,7 @@ PICTURES = (".html", ".png", ".svg", ".pdf")
     type=click.FloatRange(0, min_open=True),
     default=16.0,
     show_default=True,
-    help="Of a page: how large it may be. It has as many records as fit, and says how many.",
+    help="Pages only: maximum size. The page includes as many records as fit, and says how many.",
 )
 @click.option(
     "-k",
@@ -40,21 +40,21 @@ PICTURES = (".html", ".png", ".svg", ".pdf")
     type=click.IntRange(1),
     multiple=True,
     metavar="K",
-    help="Of a page: show so many clusters; it offers others. May be given several times.",
+    help="Pages only: show this many clusters at first; may be repeated.",
 )
 @click.option(
     "--distance",
     type=click.FloatRange(0),
     multiple=True,
     metavar="T",
-    help="Of a page: show clusters of what is at most so far apart.",
+    help="Pages only: show the clusters at this distance; may be repeated.",
 )
 @click.option(
     "--min-size",
     type=click.IntRange(1),
     multiple=True,
     metavar="M",
-    help="Of a page: show clusters that persist, of at least so many points.",
+    help="Pages only: show persistent clusters of at least this size; may be repeated.",
 )
 @FORCE
 @QUIET
@@ -63,11 +63,11 @@ def plot(
     n_clusters: tuple[int, ...], distance: tuple[float, ...], min_size: tuple[int, ...],
     force: bool, quiet: bool,
 ) -> None:  # fmt: skip
-    """Draw TREE: a page for a browser, on which to see its clusters, or its top as a picture.
+    """Draw TREE as an interactive page of all clusters, or its top as a picture.
 
-    Where there are texts, nodes have keywords. Corrections are marked. A page offers the clusters
-    of `perch cut` by distance, minimum size and number, with the numbers that `perch cut` gives
-    them; docs/explorer.md shows it.
+    If there are texts, nodes are labelled with keywords. Corrections are marked. The page offers
+    the clusters of `perch cut` by distance, minimum size and number of clusters, with the same
+    numbers; see docs/explorer.md.
     """
     from pathlib import Path
 
@@ -154,8 +154,8 @@ def _draw(tree: Any, output: str, branches: int, shown: dict[str, Any]) -> None:
     "form",
     required=True,
     type=click.Choice(["newick", "linkage", "tsv", "json", "perch"]),
-    help="newick; linkage: SciPy's matrix, as .npy; tsv: the authors' tree file (needs "
-    "classes); json: the top of the tree; perch: one file with everything, of a folder.",
+    help="newick; linkage: SciPy's linkage matrix, as .npy; tsv: the tree format of the PERCH "
+    "authors (requires classes); json: the top of the tree; perch: a folder as a single file.",
 )
 @click.option("-o", "--output", required=True, metavar="FILE")
 @click.option(
@@ -164,12 +164,12 @@ def _draw(tree: Any, output: str, branches: int, shown: dict[str, Any]) -> None:
     show_default=True,
     type=click.IntRange(1),
     metavar="N",
-    help="With json: branches to show.",
+    help="For json: number of branches to include.",
 )
 @FORCE
 @QUIET
 def export(tree: str, form: str, output: str, branches: int, force: bool, quiet: bool) -> None:
-    """Write TREE in a format of other programs. Points go by your ids, if the tree has them."""
+    """Export TREE to a format of another program, using your ids if the tree has them."""
     from pathlib import Path
 
     import numpy as np
@@ -216,10 +216,10 @@ def export(tree: str, form: str, output: str, branches: int, force: bool, quiet:
 @click.command(cls=Command)
 @TREE
 def check(tree: str) -> None:
-    """Verify TREE in full: every bit of the file, every invariant of the tree.
+    """Verify TREE completely: every byte of the file and every invariant of the tree.
 
-    Of a folder: the database, every snapshot, and that doing all operations again gives the same
-    tree.
+    For a folder, this checks the database, every snapshot, and that replaying all operations gives
+    the same tree.
     """
     from .opening import open_collection
 

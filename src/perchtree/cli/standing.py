@@ -17,24 +17,26 @@ if TYPE_CHECKING:
     "--distance",
     type=click.FloatRange(0),
     metavar="X",
-    help="Clusters up to this height, as in `perch cut --distance`.",
+    help="Cut at this height, as with `perch cut --distance`.",
 )
 @click.option(
     "--similarity",
     type=click.FloatRange(-1, 1),
     metavar="X",
-    help="Instead, for --metric cosine: what has at least this cosine similarity.",
+    help="Alternatively, with --metric cosine: the distance given as a cosine similarity.",
 )
-@click.option("--stop", is_flag=True, help="Keep no clusters any more, and forget what changed.")
+@click.option(
+    "--stop", is_flag=True, help="Stop keeping clusters up to date, and forget their changes."
+)
 @QUIET
 def keep(
     tree: str, distance: float | None, similarity: float | None, stop: bool, quiet: bool
 ) -> None:
-    """Keep the clusters of TREE at a distance up to date, as points come and go.
+    """Keep the clusters of TREE at a given distance up to date as points are added and removed.
 
-    From then on, every command that changes TREE notes what becomes of these clusters: `perch
-    changes TREE --since 0` lists it. Their numbers stay, and are their own, not those of `perch
-    cut`; corrections have no effect on them.
+    From then on, every command that changes TREE records how these clusters change; `perch changes
+    TREE --since 0` lists it. They have their own permanent numbers, independent of those of `perch
+    cut`.
 
     \b
     Examples:
@@ -46,11 +48,11 @@ def keep(
     from .opening import open_collection
 
     if (distance is not None) + (similarity is not None) + stop != 1:
-        raise click.UsageError("give one of --distance, --similarity and --stop")
+        raise click.UsageError("give exactly one of --distance, --similarity and --stop")
     collection = open_collection(tree, write=True)
     if stop:
         collection.drop_clusters()
-        told = "no clusters are kept any more"
+        told = "clusters are no longer kept up to date"
     else:
         if similarity is not None:
             distance = as_distance(collection.tree, similarity)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .options import FORCE, INPUT, INPUT_COLUMNS, N_JOBS, QUIET, Reading
-from .running import Command, count, say
+from .running import Command, count, say, written_to
 
 if TYPE_CHECKING:
     from ..inputs.batches import Batch
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     "--output",
     required=True,
     metavar="FILE",
-    help="A .parquet or .jsonl file, with a column of lists, or .csv or .tsv, with a column per "
-    "dimension (.gz too), or - for CSV on standard output.",
+    help="A .parquet or .jsonl file with a column of lists, a .csv or .tsv file (optionally .gz) "
+    "with one column per dimension, or - for CSV on standard output.",
 )
 @click.option(
     "--tree",
     type=click.Path(exists=True, dir_okay=False),
-    help="Encode as the texts of this tree were encoded.",
+    help="Use the encoder of this tree.",
 )
 @N_JOBS
 @INPUT_COLUMNS
@@ -39,10 +39,10 @@ def encode(
     quiet: bool,
     **options: Any,
 ) -> None:
-    """Turn the texts of INPUT into vectors and write them; `perch fit` does that by itself.
+    """Turn the texts of INPUT into vectors and write them. `perch fit` does this automatically.
 
-    The table has each row's id (--id, or its number), its class and its text if they are named, and
-    its vector.
+    The output has each row's id (--id, or the row number), its text, its class if --class is given,
+    and its vector.
 
     \b
     Examples:
@@ -51,7 +51,7 @@ def encode(
     """
     reading = Reading.taken_from(options)
     if not reading.text:
-        raise click.UsageError("--text names the column with texts")
+        raise click.UsageError("name the column with the texts: --text NAME")
     if tree is None and reading.encode is None:
         reading = reading._replace(encode="auto")
 
@@ -83,11 +83,11 @@ def encode(
     except InputError as error:
         raise InputError(f"{source.name}: {error}") from None
     if n_bad:
-        say(f"{count(n_bad, 'bad row')} left out")
+        say(f"{count(n_bad, 'bad row')} skipped")
     if not quiet:
         if source.live:
             say_encoder(collection, reading)
-        say(f"{count(n_rows, 'row')}; written to {output}")
+        say(f"{count(n_rows, 'row')}; {written_to(output)}")
 
 
 def _vectors(collection: Any, batch: "Batch") -> Any:

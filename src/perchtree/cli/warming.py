@@ -16,15 +16,15 @@ from .running import QuickCommand, say
     multiple=True,
     default=["grafted"],
     show_default=True,
-    help="The modes of `perch fit` that will be used; may be given several times.",
+    help="A mode of `perch fit` to compile; may be repeated.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="No summary.")
 def warmup(modes: tuple[str, ...], quiet: bool) -> None:
-    """Compile for this machine all that other commands may need: for images and CI.
+    """Compile ahead of time everything that other commands may need, for images and CI.
 
-    Commands compile what they need when they first need it, and keep it in a folder of the user's.
-    This does it beforehand. Set NUMBA_CACHE_DIR to keep it in another folder, such as one inside an
-    image; it is of use on machines with the same kind of processor.
+    Otherwise, commands compile what they need on first use and keep it in the user's cache folder.
+    Set NUMBA_CACHE_DIR to use another folder, such as one inside a container image. Compiled code
+    can be reused on machines with the same kind of processor.
 
     \b
     Examples:
@@ -34,7 +34,7 @@ def warmup(modes: tuple[str, ...], quiet: bool) -> None:
     from .patience import patience
 
     start = time.monotonic()
-    with patience("compiling for this machine, once", quiet=quiet):
+    with patience("compiling for this machine (only once)", quiet=quiet):
         from .._kernels.disk_cache import cache_folder
         from ..settings import Settings
         from ..warmup import warm_up_everything

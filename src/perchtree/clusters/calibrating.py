@@ -13,9 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
-from scipy.special import expit, logit
 
 from .cuts import Cuts
 from .extraction import extract
@@ -86,10 +83,13 @@ class Calibration:
     def __str__(self) -> str:
         clusters = f"{self.n_clusters:,} cluster" + "s" * (self.n_clusters != 1)
         if self.level is None:
-            how = f"those that persist, of at least {self.min_cluster_size} points"
+            how = f"persistent ones of at least {self.min_cluster_size} points"
         else:
-            how = f"by {self.criterion} up to {self.level:.4g}"
-        return f"{clusters}, {how}: F1 {self.f1}, precision {self.precision}, recall {self.recall}"
+            how = f"criterion {self.criterion} up to {self.level:.4g}"
+        return (
+            f"{clusters} ({how}), estimated F1 {self.f1}, precision {self.precision}, "
+            f"recall {self.recall}"
+        )
 
 
 class Candidate(NamedTuple):
@@ -223,6 +223,8 @@ class Calibrator:
 
 def _estimate(value: float, low: float, high: float) -> Estimate:
     """A figure with an interval that is made wider on the scale of odds."""
+    from scipy.special import expit, logit  # slow to import
+
     centre, *ends = logit(np.clip([value, low, high], _NEARLY_0, 1 - _NEARLY_0)).tolist()
     low, high = expit([centre + _WIDER * (end - centre) for end in ends]).tolist()
     high = 1.0 if high > 1 - 2 * _NEARLY_0 else high
@@ -231,6 +233,9 @@ def _estimate(value: float, low: float, high: float) -> Estimate:
 
 def count_contradictions(a: Numbers, b: Numbers, same: Values) -> int:
     """How many pairs said not to be the same are the same by other answers, through any chain."""
+    from scipy.sparse import coo_array  # slow to import
+    from scipy.sparse.csgraph import connected_components
+
     points, places = np.unique(np.concatenate([a, b]), return_inverse=True)
     one, other = places[: len(a)], places[len(a) :]
     yes = same == 1
@@ -249,13 +254,13 @@ def _doubts(
         share = n_clashes / len(same)
         yield f"{n_clashes:,} of {len(same):,} answers contradict others ({share:.0%})"
     if same.min() == same.max():
-        yield f"{'yes' if same[0] else 'no'} is all that was answered so far"
+        yield f"all answers so far are {'yes' if same[0] else 'no'}"
     elif n_clusters == 1:
-        yield "one cluster of everything looks best: the tree hardly tells what is the same"
+        yield "a single cluster looks best: the tree says little about what is the same"
     if confidence < _SURE:
         yield (
-            "another cut may well be more than a tenth better, as far as the answers tell "
+            "according to the answers, another cut may well have an F1 more than 0.1 higher "
             f"(confidence {confidence:.0%})"
         )
     elif f1.high - f1.low > _WIDE:
-        yield f"how good it is can hardly be told: F1 from {f1.low:.2f} to {f1.high:.2f}"
+        yield f"the estimate is very uncertain: F1 from {f1.low:.2f} to {f1.high:.2f}"

@@ -1,4 +1,4 @@
-"""How firmly each point sits in its cluster: its silhouette, in distances along the tree.
+"""How firmly each point belongs to its cluster: its silhouette, in distances along the tree.
 
 Two points are as far apart as the merge at which they meet is high. For a point, let a be its mean
 distance to the other points of its cluster, and b that to the nearest points that are not in it:

@@ -5,8 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from ..table import NodeTable
 from .numbering import numbered
@@ -68,6 +66,9 @@ def _living(table: NodeTable, pairs: Numbers) -> Numbers:
 
 def _connected(pairs: Numbers, count: int) -> Numbers:
     """Number by number, up to `count`, the component it is in, by the smallest in each."""
+    from scipy.sparse import coo_array  # slow to import
+    from scipy.sparse.csgraph import connected_components
+
     edges = coo_array((np.ones(len(pairs), bool), (pairs[:, 0], pairs[:, 1])), (count, count))
     return numbered(connected_components(edges, directed=False)[1])[0]
 

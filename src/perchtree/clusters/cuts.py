@@ -49,7 +49,7 @@ def find_cluster(
 ) -> Cluster:
     """Climb from a point's leaf as long as the node above costs at most `level`.
 
-    For costs that never shrink towards the root, such as those in `PRICES`.
+    For costs that never decrease towards the root, such as those in `PRICES`.
     """
     node = int(tree.ids[point_id, LEAF])
     cluster = _describe(tree, node)
@@ -252,7 +252,7 @@ class Cuts:
         return float(max(0.0, costs[:n_collapses].max(initial=0.0)))
 
     def persistent(self, least: int) -> NDArray[np.int64]:
-        """Labels of the clusters that persist, of at least so many points; see `extraction`."""
+        """Labels of the clusters that persist, of at least this many points; see `extraction`."""
         return label(self.table, extract(self.table, least))
 
     def _n_collapses(self, n_clusters: int) -> int:

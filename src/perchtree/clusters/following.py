@@ -44,7 +44,7 @@ class Followed(NamedTuple):
     anchors: dict[int, int]
     """By the numbers of clusters that are new, or whose anchor has gone elsewhere."""
     ended: list[int]
-    """Numbers that no cluster has any more."""
+    """Numbers that no longer belong to a cluster."""
 
 
 class Said(NamedTuple):
@@ -199,7 +199,7 @@ class Following:
         return followed
 
     def missed(self, tree: Tree) -> Labels:
-        """The ids of points that have a number but are not in the tree any more: a scan of all."""
+        """The ids of points that have a number but are no longer in the tree: a scan of all."""
         known = np.flatnonzero(self.labels != NONE)
         self.n_points = len(known)  # an interruption may have kept us from counting
         missed: Labels = known[tree.ids[known, LEAF] == NONE]

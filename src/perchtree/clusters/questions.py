@@ -8,7 +8,6 @@ tell most where it is about that. One in a few is still drawn evenly, lest a wro
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logit
 
 from .calibrating import Calibrator
 from .sameness import Answers
@@ -59,6 +58,8 @@ def _doubt(
     calibrator: Calibrator, a: Numbers, b: Numbers, same: NDArray[np.float64]
 ) -> NDArray[np.float64] | None:
     """How far the odds of each merge are from those at which it hardly matters for F1."""
+    from scipy.special import logit  # slow to import
+
     told = ~np.isnan(same)
     if told.sum() < _FIRST:
         return None

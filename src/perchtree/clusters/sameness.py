@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.special import expit
 
 from .cuts import Cuts
 from .spanning import Numbers, TreeOrder
@@ -71,6 +69,9 @@ class Meetings:
 
     def fit(self, answers: Answers, start: Values | None = None) -> Values:
         """The coefficients that explain the answers best: a constant, then slopes by level."""
+        from scipy.optimize import minimize  # slow to import
+        from scipy.special import expit
+
         ramps = np.column_stack([_ramps(level[answers.merges]) for level in self._levels])
         n_slopes = ramps.shape[1]
 
@@ -93,6 +94,8 @@ class Meetings:
 
     def probabilities(self, coefficients: Values) -> Values:
         """How likely two points are the same, for each merge at which they may meet."""
+        from scipy.special import expit  # slow to import
+
         odds = np.full(len(self.n_pairs), coefficients[0])
         knots = np.linspace(0, 1, _PIECES + 1)
         for level, slopes in zip(self._levels, coefficients[1:].reshape(-1, _PIECES), strict=True):

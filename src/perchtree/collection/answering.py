@@ -1,4 +1,4 @@
-"""Questions about pairs of records, the answers, and what those are good for."""
+"""Questions about pairs of records, their answers, and how they are used."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ Pairs = Sequence[tuple[Any, Any]]
 
 
 class Answering(Correctable):
-    """Records that one can be asked about, two at a time."""
+    """Records with questions and answers about pairs of them."""
 
     def questions(
         self,
@@ -28,7 +28,7 @@ class Answering(Correctable):
     ) -> list[tuple[Any, Any]]:
         """Pick pairs of records to ask about, by their keys; see `ClusterTree.questions`.
 
-        They follow the answers that are given; without any, those that `answer` has kept.
+        They depend on the answers given, by default on those stored by `answer`.
 
         Examples
         --------
@@ -57,8 +57,8 @@ class Answering(Correctable):
     ) -> Calibration:
         """Choose a cut by answers about pairs of records; see `ClusterTree.calibrate`.
 
-        Without any given, by those that `answer` has kept. The labels are those of the tree:
-        `corrected` applies corrections to them.
+        By default, the answers stored by `answer` are used. The labels are those of the tree; use
+        `corrected` to apply corrections to them.
         """
         with self._locks.reading:
             return self.tree.calibrate(*self._given(pairs, same), n_fits=n_fits)
@@ -66,17 +66,17 @@ class Answering(Correctable):
     # Answers that are kept
 
     def answer(self, pairs: Pairs, same: Sequence[Any]) -> None:
-        """Keep answers about pairs of records: True, False, or None if nobody can tell.
+        """Store answers about pairs of records: True, False, or None if unknown.
 
-        Of several about a pair the last counts. They choose a cut (`calibrate`), and correct none:
-        `correct_by` does. Unlike corrections they may contradict each other. They are in the file
-        or folder of the collection; a record that is removed takes them with it.
+        If a pair is answered several times, the last answer counts. Answers are used to choose a
+        cut (`calibrate`) but do not correct it, unlike `correct_by`, and they may contradict each
+        other. They are saved in the file or folder of the collection, and deleted with a record.
 
         Raises
         ------
         ValueError
-            If a record is not there or paired with itself, or an answer is none. Nothing has
-            changed then.
+            If a record does not exist or is paired with itself, or an answer is invalid. Nothing
+            has changed in that case.
         """
         said = [as_answer(answer) for answer in same]
         with self._changing(), self.tree.lock():
@@ -92,7 +92,7 @@ class Answering(Correctable):
             self._log.answered(about, said)
 
     def take_back_answers(self, pairs: Pairs) -> None:
-        """Forget the answers about pairs of records, as far as there are any."""
+        """Forget the answers about pairs of records, if there are any."""
         with self._changing(), self.tree.lock():
             about = [(int(a), int(b)) for a, b in self._ids_of_pairs(pairs)]
             for pair in about:
@@ -101,7 +101,7 @@ class Answering(Correctable):
 
     @property
     def answers(self) -> list[Answer]:
-        """The answers that `answer` has kept, by keys, in the order in which they were given."""
+        """The answers stored by `answer`, by keys, in the order in which they were given."""
         with self._locks.reading:
             said = list(self.answered)
             ids = np.array([(kept.a, kept.b) for kept in said], np.int64).ravel()
@@ -118,12 +118,12 @@ class Answering(Correctable):
         return ids, [kept.same for kept in said]
 
     def correct_by(self, pairs: Pairs, same: Sequence[Any]) -> list[Correction]:
-        """Make corrections of answers: `together` or `apart`; None says nothing.
+        """Turn answers into corrections, `together` or `apart`; None is ignored.
 
         Returns
         -------
         refused : list of Correction
-            Those that contradict what was said before, by corrections or earlier answers.
+            Those that contradict corrections or earlier answers.
         """
         refused = []
         with self._changing():

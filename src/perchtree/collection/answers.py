@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 
 
 class Answer(NamedTuple):
-    """What was answered about two records."""
+    """Answers about two records."""
 
     a: Any
     b: Any
     same: bool | None
-    """None if nobody could tell."""
+    """None if unknown."""
 
 
 class Kept(NamedTuple):
@@ -93,7 +93,7 @@ class Answers:
     # Files and copies
 
     def columns(self, living: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
-        """Answers about living ids as columns: a, b, same (-1 if nobody could tell), place."""
+        """Answers about living ids as columns: a, b, same (-1 if unknown), place."""
         rows = np.array([(a, b, _stored(same), place) for a, b, same, place in self], np.int64)
         rows = rows.reshape(-1, 4)
         rows = rows[np.isin(rows[:, :2], living).all(axis=1)]

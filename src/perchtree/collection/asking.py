@@ -1,4 +1,4 @@
-"""What a collection of records can be asked."""
+"""Reading a collection of records."""
 
 import contextlib
 from collections.abc import Iterator
@@ -22,16 +22,16 @@ from .records import Records, as_column
 
 
 class Asking:
-    """Records, what was said about pairs of them, and the tree they are in once there is one."""
+    """Records, corrections of them, and the tree they are in once there is one."""
 
     settings: Settings
     encoder: Encoder | None
-    """What makes vectors of texts; it stays as it is once there are records."""
+    """Turns texts into vectors; fixed once there are records."""
     records: Records
     pairs: Corrections
-    """What was said about pairs of records, by their ids."""
+    """Corrections of pairs of records, by their ids."""
     answered: Answers
-    """What was answered about pairs of records, by their ids."""
+    """Answers about pairs of records, by their ids."""
     clusterings: Remembered
     """The clusterings that `perch cut` has written last, by its options."""
     feature_names: list[str] | None
@@ -50,7 +50,7 @@ class Asking:
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[None]:
-        """Keep others from changing anything; afterwards, wait until the change is on the disk."""
+        """Keep others from changing anything; afterwards, wait until the change is on disk."""
         with self._settling(), self._recording():
             yield
 
@@ -63,7 +63,7 @@ class Asking:
 
     @contextlib.contextmanager
     def _settling(self) -> Iterator[None]:
-        """Afterwards, wait until changes of this thread are on the disk."""
+        """Afterwards, wait until changes of this thread are on disk."""
         try:
             yield
         finally:
@@ -97,7 +97,7 @@ class Asking:
 
     @property
     def next_id(self) -> int:
-        """The id that the next record will get: so many were ever added."""
+        """The id of the next record, which is the number of records ever added."""
         return 0 if self._tree is None else self._tree.next_id
 
     @property
@@ -139,7 +139,7 @@ class Asking:
     ) -> tuple[NDArray[Any], NDArray[np.float32]]:
         """Find the k nearest records of each row, by their keys; see `ClusterTree.nearest`.
 
-        Where there is an encoder, give `texts` instead of X.
+        If the collection has an encoder, give `texts` instead of X.
 
         Returns
         -------
@@ -178,7 +178,7 @@ class Asking:
         return encode_texts(self.encoder, plain_texts(texts))
 
     def use_encoder(self, encoder: str | Encoder) -> None:
-        """Make vectors of texts by this encoder; ValueError if records were made by another."""
+        """Use this encoder for texts; ValueError if existing records were made with another one."""
         if self.encoder is not None:
             self.encoder = same_encoder(self.encoder, encoder)
         elif self._tree is not None:

@@ -1,4 +1,4 @@
-"""Records come, go and change."""
+"""Adding, removing and updating records."""
 
 import contextlib
 from collections.abc import Iterator
@@ -24,9 +24,9 @@ class Changing(Asking):
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep other threads from changing anything, to do several things in one go.
+        """Keep other threads from changing anything, to do several things atomically.
 
-        Others go on reading. In a folder, everything is on the disk when the context is left.
+        Others can still read. In a folder, everything is on disk when the context is left.
 
         >>> from perchtree import Collection
         >>> people = Collection()
@@ -48,17 +48,17 @@ class Changing(Asking):
         classes: Any = None,
         verbose: bool = False,
     ) -> NDArray[np.int64]:
-        """Add records, in order. Everything is checked before anything changes.
+        """Add records, in order. Everything is validated before anything changes.
 
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            Not if there is an encoder: it makes vectors of the texts. An encoder that weights by
+            Not if there is an encoder: it turns the texts into vectors. An encoder that weights by
             rarity learns from the first records, unless it has `learned` before.
         keys : sequence of n_rows, optional
-            Your own ids: strings or whole numbers, each once; either always or never.
+            Your own ids: unique strings or integers, given either always or never.
         texts, classes : sequences of n_rows, optional
-            What each record is, and its true class if that is known.
+            The text of each record, and its true class if it is known.
         verbose : bool
             Show a progress bar.
 
@@ -70,9 +70,10 @@ class Changing(Asking):
         Raises
         ------
         ValueError
-            If anything is wrong with the records. Nothing has changed then.
+            If anything is wrong with the records. Nothing has changed in that case.
         KeyboardInterrupt, MemoryError
-            The first records are in then, and the collection is whole; the message says how many.
+            The first records have then been added, and the collection is consistent; the message
+            says how many.
         """
         addition = Addition(X, keys=keys, texts=texts, classes=classes)
         alone = verbose or self._locks.writing.is_mine
@@ -267,19 +268,19 @@ class Changing(Asking):
     # Removing and replacing
 
     def remove(self, keys: Any, *, missing: str = "error", verbose: bool = False) -> NDArray[Any]:
-        """Remove records, in the order given, with all that is known of them.
+        """Remove records, in the order given, with everything that belongs to them.
 
-        Nothing of their keys, texts, classes and vectors is in a file or a pickle that is made
-        afterwards, with one exception: a leaf that `max_leaves` has collapsed keeps its box, and a
-        border of that may be a coordinate of a removed vector. A removed key can be added again.
+        Files and pickles made afterwards contain nothing of their keys, texts, classes and
+        vectors, with one exception: a leaf collapsed by `max_leaves` keeps its box, whose border
+        may be a coordinate of a removed vector. A removed key can be added again.
 
         Parameters
         ----------
         keys : sequence
             Keys; ids, if the records have no keys.
         missing : {"error", "ok"}
-            What to do about keys that no record has (any more), or that are given twice: refuse
-            them all, or pass over them.
+            What to do if no record has a key, or a key is given twice: fail without changing
+            anything, or skip it.
         verbose : bool
             Show a progress bar.
 
@@ -291,9 +292,9 @@ class Changing(Asking):
         Raises
         ------
         ValueError
-            If a record is missing: the message names the first few. Nothing has changed then.
+            If a record is missing; the message names the first few. Nothing has changed then.
         KeyboardInterrupt
-            The first records are removed then, and the collection is whole.
+            The first records have then been removed, and the collection is consistent.
 
         Examples
         --------
@@ -343,11 +344,11 @@ class Changing(Asking):
         missing: str = "error",
         verbose: bool = False,
     ) -> None:
-        """Replace the vectors, texts or classes of records under their keys, one after the other.
+        """Replace the vectors, texts or classes of records, given by their keys, one by one.
 
-        What is not given stays as it was; if the collection has an encoder, it makes vectors of
-        new texts. A record with a new vector is a new point of the tree: it
-        gets a new id, and comes last in the order of `ids`. Any split into calls gives the same.
+        Whatever is not given does not change; if the collection has an encoder, it makes vectors
+        from new texts. A record with a new vector becomes a new point of the tree: it gets a new
+        id, and comes last in the order of `ids`. One call or many give the same result.
 
         Parameters
         ----------
@@ -355,16 +356,16 @@ class Changing(Asking):
         X : array-like of shape (n_rows, n_features), optional
         texts, classes : sequences of n_rows, optional
         missing : {"error", "add"}
-            What to do about keys that no record has: refuse them all, or add these records.
+            What to do if no record has a key: fail without changing anything, or add the record.
         verbose : bool
             Show a progress bar.
 
         Raises
         ------
         ValueError
-            If anything is wrong. Nothing has changed then.
+            If anything is wrong. Nothing has changed in that case.
         KeyboardInterrupt, MemoryError
-            The first records are updated then, the others as they were; the message says how many.
+            The first records have then been updated and the others not; the message says how many.
 
         Examples
         --------

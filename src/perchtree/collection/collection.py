@@ -1,4 +1,4 @@
-"""Collection: records, the tree that they are in, and the file that both are kept in."""
+"""Collection: records, their tree, and the file that stores both."""
 
 import contextlib
 import copy
@@ -41,16 +41,16 @@ _ENCODER = "encoder"
 class Collection(Durable, Clustered, Answering, Describing):
     """Records with an identity, clustered online.
 
-    A record has a vector and, if you like, a key of your own, a text and a true class. They stay
-    together from `add` to the file and back.
+    A record has a vector and, optionally, your own key, a text and a true class. These stay
+    together, also in files.
 
     Parameters
     ----------
     encoder : str or Encoder, optional
-        What makes vectors of texts: a name such as "chars" or "words" (docs/text.md), or anything
+        Turns texts into vectors: a name such as "chars" or "words" (docs/text.md), or anything
         with a method `encode(list of str) -> array`. Records then have texts instead of vectors.
     **settings
-        Those of `ClusterTree`: `linkage`, `max_leaves`, `metric`, ...
+        Settings of `ClusterTree`: `linkage`, `max_leaves`, `metric`, ...
 
     Examples
     --------
@@ -96,25 +96,25 @@ class Collection(Durable, Clustered, Answering, Describing):
     # Merging
 
     def merge(self, other: Self, *, update: bool = False, verbose: bool = False) -> Self:
-        """Make a collection of the records of both; neither of the two changes.
+        """Return a new collection with the records of both; neither of the two changes.
 
         The records of the smaller one are inserted into a copy of the larger one.
 
         Parameters
         ----------
         other : Collection
-            With the same settings (`n_jobs` aside), the same features, and keys if these have some.
+            Must have the same settings (except `n_jobs`) and features, and keys if this one does.
         update : bool
-            Whether a record of `other` replaces the one with the same key; otherwise equal keys are
-            an error.
+            Whether a record of `other` replaces one with the same key; otherwise equal keys are an
+            error.
         verbose : bool
             Show a progress bar.
 
         Raises
         ------
         ValueError
-            If the two do not fit together, corrections contradict each other, or `max_leaves` has
-            collapsed leaves of the smaller one: their vectors are gone.
+            If the two are incompatible, corrections contradict each other, or `max_leaves` has
+            collapsed leaves of the smaller one, whose vectors no longer exist.
         """
         larger, smaller = (other, self) if len(other) > len(self) else (self, other)
         check_settings(self.settings, other.settings)
@@ -157,7 +157,7 @@ class Collection(Durable, Clustered, Answering, Describing):
         return union
 
     def take_over(self, other: Self) -> None:
-        """Become what another collection is, which is not to be used any more.
+        """Take over the content of another collection, which must not be used afterwards.
 
         Files and folders that this one holds stay held.
         """
@@ -179,11 +179,11 @@ class Collection(Durable, Clustered, Answering, Describing):
         sync: bool = True,
         **settings: Any,
     ) -> Self:
-        """Load a collection from a file, or open the folder that keeps it.
+        """Load a collection from a file, or open one in a folder.
 
-        In a folder (docs/durability.md) every change is on the disk when the call that made it
-        returns; there is nothing to save. Changes need `write=True`, which makes a new folder if
-        there is none. Without it, the collection stays at the state it was opened in until
+        In a folder (docs/durability.md) every change is on disk when the call that made it
+        returns, with no need to save. Changes require `write=True`, which creates the folder if
+        there is none. Without it, the collection shows the state in which it was opened until
         `refresh`.
 
         Parameters
@@ -192,18 +192,18 @@ class Collection(Durable, Clustered, Answering, Describing):
             A file of a collection, a tree or an estimator; or a folder, `NAME.perchdb`.
         write : bool
             Keep other processes from changing the file or folder until `close`. Changes to a file
-            are then to be saved to the same path. FileInUseError if another process is changing it
-            already.
+            should then be saved to the same path. FileInUseError if another process has it open
+            for writing.
         mmap : bool
             Map features instead of reading them; see `ClusterTree.load`.
         encoder : str or Encoder, optional
-            The encoder that the records were made with. Only one that a file cannot hold, a model
-            or an object of your own, has to be given again; another one is refused.
+            The encoder of the records. Only needed for one that a file cannot store, a model or
+            your own object; a different one is rejected.
         sync : bool
-            Of a folder: whether calls wait for the disk. Without it they return at once, what is
-            recorded follows in order, and `barrier` waits for it: for bulk loads.
+            For a folder: whether calls wait for the disk. If not, they return immediately, changes
+            are written in order, and `barrier` waits for them. Useful for bulk loads.
         **settings
-            Those of a new folder, as of `Collection`; an old one must have the same.
+            Settings of a new folder; those of an existing one must be the same.
 
         Raises
         ------
@@ -278,11 +278,11 @@ class Collection(Durable, Clustered, Answering, Describing):
             raise CorruptFileError(f"{path} has standing clusters that make no sense") from None
 
     def save(self, path: str | Path) -> None:
-        """Save everything to one file, from which `open` makes the same collection.
+        """Save everything to one file, to be read with `open`.
 
-        It is written aside and put in place when whole: a crash or a full disk leaves the old
-        file as it was. To a name that ends with `.perchdb`, a new folder is made; the folder that
-        keeps this collection has everything already.
+        The file is replaced atomically: a crash or a full disk leaves the old file unchanged. If
+        the name ends in `.perchdb`, a new folder is created; a collection that is already in that
+        folder needs no saving.
         """
         if is_folder(path):
             self._save_folder(Path(path))
@@ -339,7 +339,7 @@ class Collection(Durable, Clustered, Answering, Describing):
         self._locked = _real(path)
 
     def close(self) -> None:
-        """Let go of the file, to which nothing is saved by this, or of the folder."""
+        """Release the file or folder. This does not save anything to a file."""
         self._locked = None
         self._held.close()
         self._close_folder()
@@ -381,7 +381,7 @@ class Collection(Durable, Clustered, Answering, Describing):
             self.following, self._log.past = standing
 
     def copy(self) -> Self:
-        """An independent copy, which holds no file."""
+        """An independent copy in memory, not connected to a file."""
         twin = type(self).__new__(type(self))
         twin.__setstate__(self.__getstate__())
         return twin

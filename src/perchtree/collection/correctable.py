@@ -1,4 +1,4 @@
-"""Saying which records belong together, and which do not."""
+"""Corrections: which records belong together, and which do not."""
 
 from typing import Any
 
@@ -15,19 +15,19 @@ _NAME_LENGTH = 60
 
 
 class Correctable(Asking):
-    """Records about whose pairs something can be said."""
+    """Records whose clustering can be corrected."""
 
     def together(self, a: Any, b: Any) -> None:
-        """Say that two records, given by their keys, belong together: they share a cluster.
+        """Mark two records, given by their keys, as belonging together: they share a cluster.
 
-        Corrections are applied after any flat clustering: by `corrected`, `Perch` and `perch`.
-        The tree, and `ClusterTree.cut`, stay what the data says. A record that is removed takes
-        its corrections with it.
+        Corrections are applied to every flat clustering by `corrected`, `Perch` and `perch`. The
+        tree itself, and `ClusterTree.cut`, do not change. When a record is removed, its
+        corrections are removed as well.
 
         Raises
         ------
         ValueError
-            If it contradicts what was said before. The message shows the chain; nothing changes.
+            If it contradicts earlier corrections. The message shows how; nothing changes.
 
         Examples
         --------
@@ -44,15 +44,15 @@ class Correctable(Asking):
         self._say(TOGETHER, a, b)
 
     def apart(self, a: Any, b: Any) -> None:
-        """Say that two records, given by their keys, do not belong together.
+        """Mark two records, given by their keys, as not belonging together.
 
-        They never share a cluster, and neither do records that are together with them: see
+        They never share a cluster, and neither do records that belong together with them; see
         `together`.
         """
         self._say(APART, a, b)
 
     def take_back(self, a: Any, b: Any) -> None:
-        """Take back what was said about two records; ValueError if nothing was."""
+        """Withdraw the correction of two records; ValueError if there is none."""
         with self._changing(), self.tree.lock():
             one, other = self.ids_of([a, b]).tolist()
             self.pairs.take_back(one, other, self._name)
@@ -72,7 +72,7 @@ class Correctable(Asking):
 
     @property
     def corrections(self) -> list[Correction]:
-        """All that was said about pairs of records, by their keys."""
+        """All corrections of pairs of records, by their keys."""
         with self._locks.reading:
             said = list(self.pairs)
             a, b = (self.records.keys(np.array(ids, np.int64)).tolist()
@@ -82,8 +82,8 @@ class Correctable(Asking):
     def corrected(self, labels: ArrayLike) -> Corrected:
         """Apply corrections to a flat clustering of all records.
 
-        Whole clusters are joined, and clusters that hold records that are apart are split along
-        the tree, where that cuts the fewest branches. So the number of clusters may change.
+        Clusters are joined as a whole, and clusters with records that belong apart are split along
+        the tree, where that cuts the fewest branches. The number of clusters may change.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What was said about pairs of records: that they belong together, or that they do not."""
+"""Corrections of pairs of records: that they belong together, or that they do not."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Self
@@ -15,7 +15,7 @@ _MOST_SHOWN = 3
 
 
 class Correction(NamedTuple):
-    """What was said about two records."""
+    """A correction of two records."""
 
     kind: str
     """"together" or "apart"."""
@@ -24,7 +24,7 @@ class Correction(NamedTuple):
 
 
 class Corrections:
-    """A set of statements about pairs of ids that do not contradict each other.
+    """A consistent set of corrections of pairs of ids.
 
     Iterating over it gives each `Correction` once, in the order of its ids, the smaller first.
     """
@@ -36,7 +36,7 @@ class Corrections:
         """For each kind, the other ids of the pairs that an id is in."""
         self._as_said = NOTHING
         self._groups: dict[int, list[int]] = {}
-        """All that an id is together with, directly or through others; one list for all of it."""
+        """The group of each id: all ids it belongs together with, in one shared list."""
 
     def __len__(self) -> int:
         return sum(len(others) for said in self._said.values() for others in said.values()) // 2
@@ -54,13 +54,13 @@ class Corrections:
 
     @property
     def said(self) -> Said:
-        """All of it as arrays, made once for every change."""
+        """All corrections as arrays, cached until the next change."""
         if self._as_said.changes != self.changes:
             self._as_said = Said(self.pairs(TOGETHER), self.pairs(APART), self.changes)
         return self._as_said
 
     def about(self, ids: Iterable[int]) -> set[Correction]:
-        """All that is said about some ids, the smaller id of each pair first."""
+        """All corrections of some ids, the smaller id of each pair first."""
         return {
             Correction(kind, min(a, b), max(a, b))
             for kind, said in self._said.items()
@@ -71,9 +71,10 @@ class Corrections:
     # Changing
 
     def say(self, kind: str, a: int, b: int, name: Callable[[int], str] = str) -> None:
-        """Add a statement; ValueError, and no change, if it contradicts those that are there.
+        """Add a correction; ValueError, and no change, if it contradicts existing ones.
 
-        To say what was said already changes nothing. `name` makes names for messages of ids.
+        Adding the same correction again changes nothing. `name` gives the name of an id for
+        messages.
         """
         if a == b:
             if kind == APART:
@@ -89,7 +90,7 @@ class Corrections:
         self.changes += 1
 
     def take_back(self, a: int, b: int, name: Callable[[int], str] = str) -> None:
-        """Remove what was said about two ids; ValueError if nothing was."""
+        """Remove the correction of two ids; ValueError if there is none."""
         kind = next((kind for kind in KINDS if b in self._said[kind].get(a, ())), None)
         if kind is None:
             raise ValueError(f"nothing was said about {name(a)} and {name(b)}")
@@ -98,7 +99,7 @@ class Corrections:
         self.changes += 1
 
     def drop(self, ids: Iterable[int]) -> None:
-        """Remove all that was said about some ids."""
+        """Remove all corrections of some ids."""
         gone = {i for i in ids if any(i in said for said in self._said.values())}
         touched = [other for i in gone for other in self._groups.get(i, [])]
         for kind, said in self._said.items():
@@ -109,7 +110,7 @@ class Corrections:
         self.changes += bool(gone)
 
     def moved(self, old: int, new: int) -> None:
-        """Say of a new id what was said of an old one, which is dropped."""
+        """Transfer the corrections of an old id, which is dropped, to a new one."""
         said = [(kind, other) for kind in KINDS for other in self._said[kind].get(old, ())]
         self.drop([old])
         for kind, other in said:
@@ -133,7 +134,7 @@ class Corrections:
         return self._groups.get(point_id) or [point_id]
 
     def _regroup(self, ids: list[int]) -> None:
-        """Find the groups of ids anew, some of whose pairs were taken back."""
+        """Recompute the groups of ids after some of their corrections were removed."""
         for point_id in ids:
             self._groups.pop(point_id, None)
         for point_id in ids:
@@ -144,7 +145,7 @@ class Corrections:
     # Contradictions
 
     def _contradiction(self, kind: str, a: int, b: int) -> list[list[int]] | None:
-        """Why two ids cannot be what is to be said of them; None if they can.
+        """Explain why a new correction would be a contradiction; None if it is not.
 
         A chain of ids that are together, from one to the other, or two chains: the last id of the
         first and the first id of the second are apart.
@@ -161,7 +162,7 @@ class Corrections:
         return None
 
     def _chain(self, a: int, b: int) -> list[int]:
-        """A shortest chain of statements from one id to another of its group."""
+        """A shortest chain of corrections from one id to another of its group."""
         came_from = self._reached(a)
         chain = [b]
         while chain[-1] != a:
@@ -181,14 +182,14 @@ class Corrections:
     # Files and copies
 
     def columns(self, living: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
-        """The statements about living ids as columns: a, b, and whether they are the same."""
+        """The corrections of existing ids as columns: a, b, and whether they are the same."""
         rows = np.array([(a, b, kind == TOGETHER) for kind, a, b in self], np.int64).reshape(-1, 3)
         rows = rows[np.isin(rows[:, :2], living).all(axis=1)]
         return dict(zip(("a", "b", "same"), rows.T, strict=True))
 
     @classmethod
     def restored(cls, columns: Mapping[str, Any], changes: Any, living: NDArray[np.int64]) -> Self:
-        """The statements that were stored; ValueError if something about them is wrong."""
+        """Corrections from stored columns; ValueError if they are invalid."""
         a, b, same = (np.asarray(columns[name]) for name in ("a", "b", "same"))
         if not a.dtype == b.dtype == same.dtype == np.int64 or not a.shape == b.shape == same.shape:
             raise ValueError("half of a pair")

@@ -1,4 +1,4 @@
-"""What the clusters of a collection are like: how firm, what about, one row for each."""
+"""Descriptions of the clusters of a collection: size, cohesion, exemplar, keywords."""
 
 from typing import Any
 
@@ -15,12 +15,12 @@ KEYWORDS = 5
 
 
 class Describing(Asking):
-    """Records whose clusters can be looked at. Clusters are given by the label of each record."""
+    """Records with descriptions of their clusters, which are given by the label of each record."""
 
     def names(self, labels: ArrayLike) -> list[Name]:
         """Keywords and the text of an exemplar of each cluster, in ascending order of labels.
 
-        docs/text.md has the formula. Words are looked for once in each text, when it is new.
+        docs/text.md has the formula. Each text is split into words only once.
 
         Parameters
         ----------

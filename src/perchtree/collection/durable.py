@@ -1,4 +1,4 @@
-"""A collection that a folder keeps: nothing that was acknowledged is lost."""
+"""A collection stored in a folder: nothing that was acknowledged is lost."""
 
 import json
 import weakref
@@ -42,12 +42,12 @@ from .kept import KeptRecords
 
 
 def is_folder(path: str | Path) -> bool:
-    """Whether a name is that of a folder that keeps a collection."""
+    """Whether a name is that of a folder with a collection."""
     return Path(path).name.endswith(SUFFIX) or Path(path).is_dir()
 
 
 class Durable(Changing):
-    """Records that may be kept in a folder, with what only a folder can do."""
+    """Records that may be stored in a folder, and the operations that need a folder."""
 
     _store: Store | None
     _news: Followed
@@ -64,17 +64,17 @@ class Durable(Changing):
 
     @property
     def is_kept(self) -> bool:
-        """Whether a folder keeps the collection; otherwise it is in memory."""
+        """Whether the collection is stored in a folder; otherwise it is in memory."""
         return self._store is not None
 
     @property
     def path(self) -> Path | None:
-        """The folder that keeps the collection; None if it is in memory."""
+        """The folder of the collection; None if it is in memory."""
         return None if self._store is None else self._store.folder
 
     @property
     def operation(self) -> int:
-        """The number of the last operation that is on the disk; of a reader, of the one seen."""
+        """The number of the last operation on disk; for a reader, the last one it sees."""
         store = self._folder
         return store.journal.durable if store.writes else store.operation
 
@@ -84,7 +84,7 @@ class Durable(Changing):
         return self._store is not None and self._store.writes and self._store.journal.is_writable
 
     def barrier(self) -> int:
-        """Wait until everything is on the disk: the number of the last operation."""
+        """Wait until everything is on disk, and return the number of the last operation."""
         store = self._folder
         if not store.writes:
             return store.operation
@@ -94,7 +94,7 @@ class Durable(Changing):
 
     @property
     def sync(self) -> bool:
-        """Whether changes wait for the disk; otherwise `barrier` does."""
+        """Whether changes wait for the disk; otherwise only `barrier` does."""
         return self._kept_log.sync
 
     @sync.setter
@@ -108,19 +108,19 @@ class Durable(Changing):
         return self._log
 
     def note_progress(self, **progress: Any) -> None:
-        """Keep how far an input was taken in, in the folder if there is one."""
+        """Remember how much of an input has been added, in the folder if there is one."""
         with self._changing():
             self.progress = progress
             self._log.noted()
 
     def note_section(self, name: str, contents: Contents) -> None:
-        """Keep something beside the records, in the folder if there is one."""
+        """Store additional data with the records, in the folder if there is one."""
         with self._changing():
             self.sections[name] = contents
             self._log.noted()
 
     def refresh(self) -> int:
-        """See what the writer has done since: the number of the last operation. For readers."""
+        """For readers: update to the current state, and return the number of its last operation."""
         store = self._folder
         if store.writes:
             return self.barrier()
@@ -130,31 +130,31 @@ class Durable(Changing):
         return store.operation
 
     def snapshot(self) -> None:
-        """Store the present tree, so that opening the folder takes no longer than reading it.
+        """Store the current tree, so that opening the folder takes no longer than reading it.
 
-        This is done by itself, now and then. Other threads go on meanwhile.
+        This happens automatically from time to time. Other threads are not blocked.
         """
         self._folder.snapshot(self.tree)
 
     def compact(self) -> bool:
-        """Erase removed records from every file of the folder, and the operations before now.
+        """Erase removed records and the history of operations from all files of the folder.
 
-        This is done by itself after many removals. Changes wait meanwhile.
+        This happens automatically after many removals. Changes wait until it is done.
 
         Returns
         -------
         done : bool
-            False if a reader of another process holds on to an earlier state: a warning says so.
-            Compact again when it has refreshed or closed.
+            False, with a warning, if a reader in another process still uses an earlier state.
+            Compact again when it has been refreshed or closed.
         """
         with self._changing():
             self._note_clusterings()
             return self._folder.compact(self._tree)
 
     def verify(self) -> Verified:
-        """Verify the folder in full: database, snapshots, and that a replay gives this tree.
+        """Verify the folder completely: database, snapshots, and that a replay gives this tree.
 
-        Raises CorruptFileError, which says what is damaged.
+        Raises CorruptFileError, with a message that says what is damaged.
         """
         store = self._folder
         store.see(self.barrier())
@@ -166,10 +166,10 @@ class Durable(Changing):
         Parameters
         ----------
         query : str
-            Words, all of which must occur; "quoted phrases", prefix*, OR and NOT, as SQLite's
-            FTS5 has them.
+            Words, all of which must occur; "quoted phrases", prefix*, OR and NOT as in SQLite's
+            FTS5.
         n : int
-            How many at most.
+            The maximum number of keys.
         """
         self.barrier()
         ids = np.array(self._folder.rows.search(query, n), np.int64)

@@ -228,7 +228,7 @@ def arriving(source: TextSource, n_rows: int, first_row: int, stop: Stop) -> Ite
 def refuse_bad(batch: Batch) -> None:
     """Name the first row that cannot be used, if there is one."""
     for problem in batch.bad:
-        raise InputError(f"{problem.place} {problem.why}; --skip-bad leaves such rows out")
+        raise InputError(f"{problem.place} {problem.why}; --skip-bad skips such rows")
 
 
 def only_texts(batch: Batch) -> bool:
@@ -264,7 +264,7 @@ def fitting_keys(collection: Collection, batch: Batch, *, update: bool = False) 
 
 
 def check_features(collection: Collection, batch: Batch) -> None:
-    """Refuse a batch of another number of features, or without texts where vectors need them."""
+    """Reject a batch of another number of features, or without texts where vectors need them."""
     if collection.encoder is not None:
         if "texts" not in batch.companions or batch.X.shape[1]:
             raise InputError(

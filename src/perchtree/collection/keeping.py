@@ -38,7 +38,7 @@ SECTION = "section "
 
 Effects = list[tuple[str, list[tuple[Any, ...]]]]
 Done = tuple[Operation, Effects, dict[int, Any]]
-"""An operation, what it does to tables, and records that it brings to the disk."""
+"""An operation, what it does to tables, and records that it brings to disk."""
 
 
 def facts_of(collection: Asking) -> dict[str, Any]:

@@ -76,7 +76,7 @@ class Log:
         self.past += followed.changes
 
     def unfollowed(self) -> None:
-        """No clusters are kept up to date any more."""
+        """No clusters are kept up to date any longer."""
         self.past = []
 
     def events(self, since: int, most: int | None) -> list[Change]:
@@ -90,4 +90,4 @@ class Log:
         return following.last_event
 
     def settle(self) -> None:
-        """Return when all that was recorded is on the disk."""
+        """Return when all that was recorded is on disk."""

@@ -1,4 +1,4 @@
-"""Clusters that are kept up to date as records come and go, with numbers and events."""
+"""Clusters that are kept up to date as records change, with stable numbers and events."""
 
 import math
 from collections.abc import Sequence
@@ -14,22 +14,22 @@ from .asking import Asking
 
 
 class ClusterEvent(NamedTuple):
-    """What has become of clusters, or of some records of one, by one change of a collection."""
+    """A change to clusters, or to some records of one, caused by one change of a collection."""
 
     number: int
-    """1, 2, 3, ... as they come; they are never used again."""
+    """1, 2, 3, ... in order; numbers are never reused."""
     kind: str
     """"birth": a cluster of new records; "merge", "split" and "end" of clusters; "join": new
-    records in a cluster that was there; "move": records that changed clusters alone, with no merge
-    or split; "leave": records that were removed."""
+    records in an existing cluster; "move": records that changed clusters without a merge or
+    split; "leave": records that were removed."""
     before: tuple[int, ...]
-    """Numbers of the clusters it concerns, as they were."""
+    """Numbers of the clusters before the change."""
     after: tuple[int, ...]
-    """Numbers of the clusters that are there now."""
+    """Numbers of the clusters after the change."""
     points: int
-    """Records in the clusters `after`; for an end those it had, for "leave" those that left."""
+    """Records in the clusters `after`; for "end" those it had, for "leave" those that left."""
     keys: tuple[Any, ...]
-    """The records that were born, joined or moved, as far as they are still there."""
+    """The records that were born, joined or moved, if they still exist."""
 
 
 class Standing:
@@ -51,7 +51,7 @@ class Standing:
 
     @property
     def distance(self) -> float:
-        """What is at most so far apart is together, as with `ClusterTree.cut(distance=...)`."""
+        """The distance of the cut, as in `ClusterTree.cut(distance=...)`."""
         return self._following.distance
 
     def __len__(self) -> int:
@@ -59,7 +59,7 @@ class Standing:
         return len(self._following.anchors)
 
     def cluster_of(self, key: Any) -> int:
-        """The number of the cluster that a record is in, given its key: at once."""
+        """The number of the cluster of a record, given its key, in constant time."""
         (point_id,) = self._collection.ids_of([key]).tolist()
         labels = self._following.labels
         number = int(labels[point_id]) if point_id < len(labels) else NONE
@@ -69,7 +69,7 @@ class Standing:
 
     @property
     def labels(self) -> NDArray[np.int64]:
-        """The number of each record's cluster, in the order of `ids`; -1 while it is added."""
+        """The cluster of each record, in the order of `ids`; -1 while it is being added."""
         with self._collection._locks.reading:
             ids, labels = self._collection.ids, self._following.labels
             numbers = np.full(len(ids), NONE, np.int64)
@@ -78,14 +78,14 @@ class Standing:
             return numbers
 
     def sizes(self) -> dict[int, int]:
-        """How many records each cluster has, by its number."""
+        """The number of records of each cluster, by cluster number."""
         with self._collection._locks.reading:
             sizes = self._following.sizes
             numbers = np.flatnonzero(sizes)
             return dict(zip(numbers.tolist(), sizes[numbers].tolist(), strict=True))
 
     def members(self, number: int) -> list[Any]:
-        """The keys of a cluster's records, in the order of their ids; ValueError if it is gone."""
+        """The keys of the records of a cluster, in the order of ids; ValueError if it has ended."""
         collection, following = self._collection, self._following
         number = as_count("number", number, least=0)
         with collection._locks.reading:
@@ -109,11 +109,11 @@ class Standing:
         return self._collection._log.last_event(self._following)
 
     def events(self, since: int = 0, most: int | None = None) -> list[ClusterEvent]:
-        """What has changed after the event with the number `since`, in order; `most` at most.
+        """The events after number `since`, in order, at most `most` of them.
 
-        This takes time proportional to the number of events that it returns. In a folder, events
-        are on the disk with the changes that caused them, and seen when they are. `compact` takes
-        records that were removed out of them.
+        This takes time proportional to the number of events returned. In a folder, events
+        are stored along with the changes that caused them. `compact` deletes removed records from
+        events.
         """
         since = as_count("since", since, least=0)
         most = None if most is None else as_count("most", most)
@@ -141,21 +141,20 @@ class Clustered(Asking):
         return None if self.following is None else Standing(self)
 
     def keep_clusters(self, distance: float) -> Standing:
-        """Keep the clusters at a distance up to date from now on, with numbers that stay.
+        """Keep the clusters at a distance up to date from now on, with stable numbers.
 
         After every change of the collection, the clusters of `tree.cut(distance=distance)` are
-        matched with those before: of two that overlap, the larger overlap keeps the number. What
-        becomes of clusters is told by numbered events. This costs no look at the whole tree, only
-        at what was touched. Corrections (`together`, `apart`) count: the clusters are those of
-        `corrected`.
+        matched with the previous ones: the largest overlap keeps the number. Changes are reported
+        as numbered events. Only the parts of the tree that changed are visited. Corrections
+        (`together`, `apart`) are respected: the clusters are those of `corrected`.
 
-        In a folder, numbers and events are kept with the changes that cause them. Called again,
-        with another distance, numbers and events go on.
+        In a folder, numbers and events are stored along with the changes that cause them. Calling
+        this again with another distance continues the numbers and events.
 
         Parameters
         ----------
         distance : float
-            What is at most so far apart is together; see `ClusterTree.heights`.
+            Clusters at most this far apart are joined; see `ClusterTree.heights`.
 
         Examples
         --------
@@ -189,7 +188,7 @@ class Clustered(Asking):
             return Standing(self)
 
     def drop_clusters(self) -> None:
-        """Keep no clusters up to date any more, and forget all events."""
+        """Keep no clusters up to date any longer, and forget all events."""
         with self._changing():
             if self.following is not None:
                 self.following = None

@@ -127,7 +127,7 @@ def _told(error: Exception) -> str:
 
 
 def _check_address(address: str) -> None:
-    """Refuse an address where nobody listens: Ray itself would try for a long time."""
+    """Reject an address where nobody listens: Ray itself would try for a long time."""
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal():
         raise ValueError(f"--ray {address}: an address is HOST:PORT, auto or local")

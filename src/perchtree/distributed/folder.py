@@ -99,7 +99,7 @@ class WorkFolder:
         (self.path / _JOB).write_text("")
 
     def remove(self) -> None:
-        """Everything is done: nothing of it is needed any more."""
+        """Everything is done, and the folder is no longer needed."""
         shutil.rmtree(self.path, ignore_errors=True)
 
     def snapshot(self) -> Collection | None:

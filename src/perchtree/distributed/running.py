@@ -218,7 +218,7 @@ class Run:
             self._due.append(task)
 
     def forget(self, kind: str) -> None:
-        """Call off tasks of a kind: their answers are not needed any more."""
+        """Cancel tasks of a kind whose results are no longer needed."""
         self._due = deque(task for task in self._due if task.kind != kind)
         off = [handle for handle, task in self._begun.items() if task.kind == kind]
         self._workers.cancel(off)
@@ -226,7 +226,7 @@ class Run:
             del self._begun[handle]
 
     def stop(self) -> None:
-        """Call off what nobody waits for any more."""
+        """Cancel tasks that nobody waits for."""
         self._due.clear()
         self._workers.cancel(list(self._begun))
         self._begun.clear()

@@ -1,4 +1,4 @@
-"""Encoders that need no model: hashed pieces of words, or words, weighted by rarity."""
+"""Encoders that need no model: hashed character n-grams or words, weighted by rarity."""
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,23 +21,23 @@ _UNIT = 1024
 class Hashed:
     """Vectors from hashed features of texts, weighted by rarity and projected.
 
-    Each feature adds its weight to 16 places of the vector; which, and with which signs, follows
-    from its hash alone. Vectors have norm one; texts without a common feature are nearly
-    orthogonal. What a text becomes depends on no other text, batch or thread.
+    Each feature adds its weight to 16 components of the vector, which are determined, along with
+    their signs, by its hash. Vectors have norm one; texts without common features are nearly
+    orthogonal. The vector of a text does not depend on other texts, batches or threads.
 
-    Features are weighted once the encoder has `learned` from texts how rare they are: by
-    1 + ln((1 + n) / (1 + m)) if m of n texts have it. Features that share one of 262,144 buckets
-    share a weight. An encoder never changes: `learned` returns another one.
+    After the encoder has `learned` word frequencies from texts, a feature that occurs in m of n
+    texts has the weight 1 + ln((1 + n) / (1 + m)). Features in the same one of 262,144 buckets
+    share a weight. Encoders are immutable: `learned` returns a new one.
 
-    Case does not matter, nor do normal forms and invisible marks. A text without any feature, such
-    as an empty one, gets one vector that all such texts have.
+    Case, normal forms and invisible marks make no difference. All texts without features, such as
+    empty ones, get the same vector.
 
     Parameters
     ----------
     dimensions : int
         Length of the vectors, a multiple of 16.
     n_jobs : int, optional
-        Threads: None is 1, -1 all cores. The result is the same.
+        Threads: None means 1, -1 all cores. The result is the same.
     """
 
     name: ClassVar[str]
@@ -119,9 +119,9 @@ class Hashed:
 
 
 class Chars(Hashed):
-    """Pieces of words, of two to four characters: for names, addresses, codes with typing errors.
+    """N-grams of two to four characters: for names, addresses and codes with typing errors.
 
-    The boundaries of words, where there is white space, count as characters.
+    Word boundaries, at white space, count as characters.
 
     Examples
     --------
@@ -142,7 +142,7 @@ class Words(Hashed):
     """Words and pairs of neighbouring words: for titles, questions, records.
 
     A word is a run of letters and digits of any script. Symbols, such as emoji, and characters of
-    scripts without spaces are words of their own; other punctuation is left out.
+    scripts without spaces are words of their own; other punctuation is ignored.
     """
 
     name = "words"

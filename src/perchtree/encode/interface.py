@@ -10,7 +10,7 @@ from .._validate import as_list
 
 
 class Encoder(Protocol):
-    """Anything that makes vectors of texts, one row each. It may have a `name`."""
+    """Anything that turns texts into vectors, one row each. It may have a `name`."""
 
     def encode(self, texts: list[str]) -> Any:
         """The vectors of texts: an array of numbers of shape (texts, dimensions)."""

@@ -3,18 +3,18 @@
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 
 from .._kernels import hashing
+from .._validate import is_sparse
 from .hashed import DIMENSIONS, checked_dimensions
 
 
 def project(X: Any, dimensions: int = DIMENSIONS) -> NDArray[np.float64]:
-    """Project sparse rows by random signs; angles and lengths stay about what they were.
+    """Project sparse rows with random signs, which roughly preserves angles and lengths.
 
-    Each column adds to 16 places of the result, the same ones in every call, so that rows of later
-    calls fit those of earlier ones. Nothing of the width of X is ever made.
+    Each column contributes to 16 components of the result, the same ones in every call, so that
+    rows of different calls are compatible. Nothing as wide as X is ever created.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def project(X: Any, dimensions: int = DIMENSIONS) -> NDArray[np.float64]:
     -------
     rows : float64 array of shape (n_rows, dimensions)
     """
-    if not scipy.sparse.issparse(X) or X.ndim != 2:
+    if not is_sparse(X) or X.ndim != 2:
         raise TypeError("expected a sparse matrix, such as those of scikit-learn's vectorisers")
     width = checked_dimensions(dimensions)
     by_row = X.tocsr()

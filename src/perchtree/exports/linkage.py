@@ -10,7 +10,7 @@ def to_linkage(self: ReadableTree) -> NDArray[np.float64]:
     """The tree as a SciPy linkage matrix of shape (n_points - 1, 4).
 
     Each row holds the two parts of a merge (as in `children`), its height and its number of
-    points. Heights are those of the tree, which never shrink towards the root, whatever
+    points. Heights are those of the tree, which never decrease towards the root, whatever
     the tree's own linkage. Points that share a leaf are joined at the leaf's own height.
 
     Points are numbered 0 to n_points - 1 in the order of their ids.

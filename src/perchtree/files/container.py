@@ -1,4 +1,4 @@
-"""One file of named sections, each with settings and arrays: checksums cover every bit of it.
+"""One file of named sections, each with settings and arrays: checksums cover every byte of it.
 
 Layout, all numbers little-endian:
 
@@ -184,7 +184,7 @@ class Reader:
     """An open file whose header is intact, and whose size is what the header says.
 
     `known` names the sections that the caller can use. Other sections are left out if they are
-    optional; otherwise the file is refused. None accepts every section. A file of format 1 has
+    optional; otherwise the file is rejected. None accepts every section. A file of format 1 has
     one section, called "format 1", whatever is known.
     """
 

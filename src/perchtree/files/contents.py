@@ -15,7 +15,7 @@ OF_SEARCHES = frozenset({"distances", "expansions", "products", "scanned"})
 
 
 class StoredTree(NamedTuple):
-    """All that a tree is: from this, it goes on as if it had never been saved."""
+    """All that a tree is: from this, it continues as if it had never been saved."""
 
     settings: Settings
     tree: Tree

@@ -1,6 +1,6 @@
 """Replace a file in one step: readers see the old file or the new one, never a part of it.
 
-New content is written to `.NAME.XXXXXXXXXXXX.part` in the same folder, flushed to the disk and
+New content is written to `.NAME.XXXXXXXXXXXX.part` in the same folder, flushed to disk and
 renamed. The part file stays locked until it has its final name. A process that is killed leaves
 its part file behind without a lock, and the next one that replaces the same file deletes it.
 """
@@ -22,7 +22,7 @@ _EXISTING = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0)
 
 @contextlib.contextmanager
 def replacing(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
-    """Open a file that takes the place of `path` once it is complete and on the disk.
+    """Open a file that takes the place of `path` once it is complete and on disk.
 
     Without `sync`, once it is complete: if power is lost soon after, its content may be, too.
 

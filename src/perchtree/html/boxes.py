@@ -108,7 +108,7 @@ class Boxes:
         return self.table.ids[self.order[self.starts]]
 
     def within(self, left: int, right: int, smallest: int) -> Numbers:
-        """Boxes of at least so many points that have some from `left` up to `right`."""
+        """Boxes of at least this many points that have some from `left` up to `right`."""
         found = []
         for order in range(self.n_orders - 1, max(int(orders_of(np.array(smallest))), 1) - 1, -1):
             low, high = int(self.edges[order + 1]), int(self.edges[order])

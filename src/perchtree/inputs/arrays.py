@@ -54,7 +54,7 @@ class _Header(NamedTuple):
             )
 
     def check_size(self, n_bytes: int) -> None:
-        """Refuse a file that has fewer bytes than the array needs."""
+        """Reject a file that has fewer bytes than the array needs."""
         if self.n_bytes + self.dtype.itemsize * math.prod(self.shape) > n_bytes:
             raise InputError("the array is cut short: save it again by NumPy")
 
@@ -229,7 +229,7 @@ class NpzFile:
         return picked[0]
 
     def _check_companion(self, archive: zipfile.ZipFile, name: str) -> int:
-        """Refuse an array that cannot hold ids, classes or texts; the bytes of one entry."""
+        """Reject an array that cannot hold ids, classes or texts; the bytes of one entry."""
         header = _header_of(archive, name)
         if header.dtype.kind not in "biufSUMm":
             raise InputError(

@@ -108,8 +108,8 @@ class Delimited:
             names = [INDEX, *names[1:]]
             if not columns.features and not columns.known and INDEX not in columns:
                 raise InputError(
-                    f"the first column has no name, as pandas writes its index: use it by --id "
-                    f"{INDEX}, or pick columns by --features"
+                    f"the first column has no name, like an index written by pandas: use --id "
+                    f"{INDEX}, or choose the columns with --features"
                 )
         check_unique(names)
         return names
@@ -145,8 +145,9 @@ class Delimited:
             f"{fields[place]!r:.50} is not a number" if fields[place].strip() else "has no value"
         )
         return (
-            f"column {short_name(self._names[place])} {found}; pick columns by --features, say "
-            "what it is by --id, --class or --text, or use texts alone by --encode"
+            f"column {short_name(self._names[place])} {found}; choose the columns with "
+            "--features, name this one with --id, --class or --text, or use only texts with "
+            "--encode"
         )
 
 
@@ -188,7 +189,7 @@ class Authors:
 
 
 def _as_numbers(fields: list[str]) -> "array[float] | None":
-    """Fields as numbers, or None if one is not: 1_000 and digits of other scripts are refused."""
+    """Fields as numbers, or None if one is not: 1_000 and digits of other scripts are rejected."""
     together = ",".join(fields)
     if "_" in together or not together.isascii():
         return None

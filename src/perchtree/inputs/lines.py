@@ -1,4 +1,4 @@
-"""Lines of text, from files (gzip too) and from streams as they arrive.
+"""Lines of text, from files (optionally gzipped) and from streams as they arrive.
 
 Memory is bounded whatever is read: a line may have at most `MAX_LINE` bytes and `MAX_FIELDS`
 fields, and compressed files are decompressed piece by piece.
@@ -170,7 +170,7 @@ class Lines(Iterator[str]):
 
 
 def check_fields(text: str, separator: str, line: int) -> None:
-    """Refuse a line whose parts would take too much memory, before it is split into them."""
+    """Reject a line whose parts would take too much memory, before it is split into them."""
     if len(text) > MAX_FIELDS and text.count(separator) >= MAX_FIELDS:
         raise InputError(
             f"line {line} has more than {MAX_FIELDS:,} fields: is it the right format? Otherwise "

@@ -22,7 +22,7 @@ class Pair(NamedTuple):
     a: str
     b: str
     same: bool | None
-    """None if nobody could tell."""
+    """None if unknown."""
 
 
 def read_pairs(path: Path) -> Iterator[Pair]:

@@ -235,8 +235,9 @@ class Parquet:
             column = column.cast(self._pa.float64())
         elif not (types.is_integer(kind) or types.is_floating(kind)):
             raise InputError(
-                f"column {short_name(name)} is {kind}, not numbers; pick columns by --features, "
-                "say what it is by --id, --class or --text, or use texts alone by --encode"
+                f"column {short_name(name)} is {kind}, not numbers; choose the columns with "
+                "--features, name this one with --id, --class or --text, or use only texts with "
+                "--encode"
             )
         values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
         return values

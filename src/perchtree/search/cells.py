@@ -1,6 +1,6 @@
 """Approximate search in cells: the tree as it once stood is the index of points to come.
 
-Cells are made anew at fixed numbers of inserts, from the tree as it then is, and stay as they are
+Cells are rebuilt at fixed numbers of inserts, from the tree as it then is, and stay as they are
 in between; only their lists of points change. So an answer is a function of what was done to the
 tree, whatever the batches, threads and restarts.
 """
@@ -56,7 +56,7 @@ from .threads import run_tasks
 SMALLEST_TREE = 4096
 """With fewer points, all of them are looked at."""
 AGAIN = 4
-"""Cells are made anew after a quarter as many inserts as there were points."""
+"""Cells are rebuilt after a quarter as many inserts as there were points."""
 _ENOUGH = 64
 """Points that must have come since, to tell how many cells have to be opened for new ones."""
 _TASK_ROWS = 64
@@ -73,18 +73,18 @@ class State(NamedTuple):
     width: int
     """How many cells are opened for a row."""
     fullest: int
-    """No cell takes more rows: all are made anew before that."""
+    """No cell takes more rows: all are rebuilt before that."""
     since: int
     """The id of the next point when they were made."""
     renewal: int
-    """The id before which all are made anew in any case."""
+    """The id before which all are rebuilt in any case."""
 
 
 class Elsewhere(Protocol):
     """Whoever looks into cells in place of this process."""
 
     def renewed(self, tree: Tree, state: State) -> None:
-        """Cells were made anew."""
+        """Cells were rebuilt."""
 
     def look(
         self, tree: Tree, state: State, rows: Rows, done: Counts
@@ -177,7 +177,7 @@ class CellsSearch(Search):
     ) -> tuple[Rows, Finder]:
         """The neighbours of rows, in the tree and among each other.
 
-        Only of the rows before the first one whose cell is full: cells are then made anew.
+        Only of the rows before the first one whose cell is full: cells are then rebuilt.
         """
         if self._elsewhere is None:
             found, opened = self._look(tree, state, rows, self.k, done)

@@ -82,7 +82,7 @@ class _Kept:
         return self._marks.array
 
     def make_room(self, n_rows: int) -> None:
-        """Let the arrays grow. Whoever has the old ones may go on reading them."""
+        """Let the arrays grow. Whoever has the old ones may can still read them."""
         before = len(self.marks)
         if n_rows <= before:
             return
@@ -144,7 +144,7 @@ class Images:
         """The axes for so many rows, and the images of the tree's points, from the first row on.
 
         An image belongs to the id that was in its row when it was made. So a row that was freed and
-        taken by another point is told by its id, which is never used again.
+        taken by another point is told by its id, which is never reused.
         """
         if bounds is None:
             return None, None

@@ -33,7 +33,7 @@ _OF_A_THREAD = 2**25
 def has_room_for(n_threads: int) -> bool:
     """Whether there is memory for more threads.
 
-    Whoever starts one without waits for ever: Python returns from `Thread.start` only when the
+    Whoever starts one without waits forever: Python returns from `Thread.start` only when the
     thread says that it runs, which takes memory.
     """
     try:
@@ -44,7 +44,7 @@ def has_room_for(n_threads: int) -> bool:
 
 
 class StoppedError(Exception):
-    """Raised in a worker whose result nobody waits for any more."""
+    """Raised in a worker whose result nobody waits for any longer."""
 
 
 def run_tasks(

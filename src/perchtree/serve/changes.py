@@ -27,7 +27,7 @@ _ONE_OPERATION = 4096
 
 
 class Changes:
-    """Changes a collection. Each method returns when what it did is on the disk."""
+    """Changes a collection. Each method returns when what it did is on disk."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
@@ -169,7 +169,7 @@ class Changes:
     # What people say
 
     def say(self, kind: str, a: Any, b: Any) -> None:
-        """Say that two records belong together or apart, or take back what was said."""
+        """Mark two records as belonging together or apart, or take back what was said."""
         collection = self._collection
         with collection.lock():
             self._check_there([a, b])

@@ -1,6 +1,6 @@
 """Connections that cannot be held for nothing: bounds on time and bytes until a request is there.
 
-Uvicorn closes connections that are idle after an answer, but waits for ever for the first byte, and
+Uvicorn closes connections that are idle after an answer, but waits forever for the first byte, and
 keeps as many headers as come.
 """
 

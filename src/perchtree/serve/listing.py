@@ -144,7 +144,7 @@ def _order(sort: str, numbers: Ids, sizes: Ids) -> Any:
 
 
 def _place_after(sort: str, firsts: Ids, sizes: Ids, first: int, size: int) -> int:
-    """Where a list goes on after a cluster, which need not be in it any more."""
+    """Where a list goes on after a cluster, which need not be in it any longer."""
     behind = firsts > first
     if sort == "size":
         behind = (sizes < size) | ((sizes == size) & behind)

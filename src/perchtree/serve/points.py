@@ -30,7 +30,7 @@ class _Anything(Convertor[str]):
 register_url_convertor("anything", _Anything())
 
 _ROWS_AT_ONCE = 8
-"""Rows that are searched in one go: others have their turn in between."""
+"""Rows that are searched at once: others have their turn in between."""
 
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 _KEY = Path(description="The key; slashes may stay as they are.", max_length=1024)
@@ -59,7 +59,7 @@ def make_router(service: Service, changes: Changes) -> APIRouter:
         request: Request,
         request_id: Annotated[str | None, Header(alias="Idempotency-Key", max_length=128)] = None,
     ) -> schemas.Added:
-        """Add records; the answer comes when they are on the disk.
+        """Add records; the answer comes when they are on disk.
 
         A repeated request does no harm: a record that is there under its key already, exactly so,
         is counted as unchanged; another record under that key is a 409, and nothing is added.

@@ -82,7 +82,7 @@ def make_router(service: Service, changes: Changes) -> APIRouter:
 
     @router.get("/corrections")
     async def get_corrections() -> schemas.Corrections:
-        """All that was said about pairs of records."""
+        """All corrections of pairs of records."""
         return await turns.quick(_corrections)
 
     def _corrections() -> schemas.Corrections:
@@ -96,7 +96,7 @@ def make_router(service: Service, changes: Changes) -> APIRouter:
 
     @router.post("/corrections", responses=answers(404, 409), openapi_extra=json_body(schemas.Said))
     async def correct(request: Request) -> schemas.Corrections:
-        """Say that two records belong together, or apart, or take back what was said.
+        """Mark two records as belonging together, or apart, or take back what was said.
 
         A 409 shows the chain of statements that it would contradict.
         """

@@ -73,7 +73,7 @@ Answers = Annotated[list[Answer], Field(min_length=1, max_length=1000)]
 
 
 class Said(Pair):
-    """A correction: the two belong together, or apart, or nothing is said about them any more."""
+    """A correction: the two belong together, or apart, or nothing is said about them any longer."""
 
     kind: Annotated[str, Field(pattern="^(together|apart|neither)$")]
 

@@ -1,4 +1,4 @@
-"""What all parts of the service share: the collection, whose turn it is, and what records show."""
+"""What all parts of the service share: the collection, who may change it, and how records look."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ from .turns import Turns
 from .versions import SUGGESTED, Clustering, How, Version, Versions
 
 _READ_AT_ONCE = 500
-"""Records that are read from the database in one go: others wait meanwhile."""
+"""Records that are read from the database at once: others wait meanwhile."""
 
 
 class Service:

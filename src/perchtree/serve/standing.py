@@ -16,7 +16,7 @@ from .schemas import Event
 Numbers = NDArray[np.int64]
 
 _AT_ONCE = 100
-"""Events that are read in one go: others wait meanwhile."""
+"""Events that are read at once: others wait meanwhile."""
 
 
 class StandingClusters:

@@ -1,6 +1,6 @@
 """A tree that stands still, for questions that take longer than others may wait.
 
-A version is a copy of the tree at one operation, made while others go on reading; writers wait
+A version is a copy of the tree at one operation, made while others can still read; writers wait
 until it is copied. Clusterings, paths and subtrees are asked of it, and name its operation.
 """
 
@@ -32,8 +32,8 @@ Ids = NDArray[np.int64]
 _KEPT = 8
 """Clusterings of a version that are kept."""
 _QUICK, _SHARE, _LEAST = 0.1, 10, 1.0
-"""A version that takes at most so many seconds is waited for; others take one tenth of the time at
-most, and are made not more than once a second."""
+"""A version that takes at most this many seconds is waited for. Others take at most a tenth of the
+time, and are made at most once a second."""
 _PATIENCE, _MOMENT = 1.0, 0.02
 """Seconds that one waits for a version: who asks for clusterings, and who asks for a record."""
 
@@ -53,7 +53,7 @@ _SMALL = 10_000
 
 
 class Version:
-    """The tree after an operation, with what was said about pairs by then."""
+    """The tree after an operation, with corrections by then."""
 
     def __init__(self, collection: Collection) -> None:
         tree = collection.tree

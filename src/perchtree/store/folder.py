@@ -177,7 +177,7 @@ class Store:
             return replay(tree, read_operations(self._reader, before, self.operation), settings)
 
     def see(self, operation: int) -> None:
-        """Look at the state after an operation that is on the disk."""
+        """Look at the state after an operation that is on disk."""
         if self.writes:
             self._begin_reading()
         assert self.operation == operation
@@ -237,7 +237,7 @@ class Store:
                 return self._sweep(connection, number)
 
     def _sweep(self, connection: sqlite3.Connection, number: int) -> bool:
-        """Erase from the disk what is in no table any more; nothing else writes meanwhile."""
+        """Erase from the disk what is in no table any longer; nothing else writes meanwhile."""
         remove_before(self.folder, number)
         connection.execute("VACUUM")
         if not truncate_log(connection):
@@ -326,7 +326,7 @@ def _amount(tree: ClusterTree) -> int:
 
 
 def _refuse_empty_locks(lock: Path, name: str) -> None:
-    """Refuse a file system that grants everybody the lock that we hold."""
+    """Reject a file system that grants everybody the lock that we hold."""
     descriptor = os.open(lock, os.O_RDWR)
     try:
         if lock_descriptor(descriptor, blocking=False):

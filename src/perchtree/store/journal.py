@@ -1,4 +1,4 @@
-"""Operations on their way to the disk: one transaction for all that wait."""
+"""Operations on their way to disk: one transaction for all that wait."""
 
 import collections
 import contextlib
@@ -31,21 +31,21 @@ class Recorded(NamedTuple):
     operation: Operation
     effects: Effects
     settled: Callable[[], None] = lambda: None
-    """Called when it is on the disk."""
+    """Called when it is on disk."""
 
 
 class Journal:
     """Numbers operations, and commits them in order.
 
     Of all threads that wait for their operations, the first commits those of all; while that is on
-    its way to the disk, the operations of others gather for the next commit. If a write fails,
-    nothing more is written: what was acknowledged is on the disk, and the rest is refused until the
+    its way to disk, the operations of others gather for the next commit. If a write fails,
+    nothing more is written: what was acknowledged is on disk, and the rest is rejected until the
     collection is opened again.
     """
 
     def __init__(self, connection: sqlite3.Connection, number: int, name: str) -> None:
         self.recorded = self.durable = number
-        """The last operation that was recorded, and the last that is on the disk."""
+        """The last operation that was recorded, and the last that is on disk."""
         self.tree_changes = 0
         """The tree's counter of changes after the last operation: a tree with another was changed
         without being recorded."""
@@ -73,7 +73,7 @@ class Journal:
         return numbers
 
     def wait(self, number: int) -> None:
-        """Return when an operation is on the disk; ReadOnlyError if that has failed."""
+        """Return when an operation is on disk; ReadOnlyError if that has failed."""
         while self.durable < number:
             with self._lead.take(lambda: self.durable >= number) as mine:
                 if mine:
@@ -86,7 +86,7 @@ class Journal:
         return self._failure is None
 
     def check(self) -> None:
-        """Raise ReadOnlyError if nothing can be written any more."""
+        """Raise ReadOnlyError if nothing can be written any longer."""
         if self._failure is not None:
             why = str(self._failure) or type(self._failure).__name__
             raise ReadOnlyError(
@@ -167,7 +167,7 @@ class Journal:
         return int(json.loads(self._connection.execute(query, (HEAD,)).fetchone()[0]))
 
     def _arrived(self, number: int) -> None:
-        """Operations up to a number are on the disk."""
+        """Operations up to a number are on disk."""
         self.durable = max(self.durable, number)
         while self._waiting and self._waiting[0][0] <= self.durable:
             self._waiting.popleft()[1].settled()

@@ -69,7 +69,7 @@ END;
 def connect(database: Path, *, write: bool) -> sqlite3.Connection:
     """Open the database, which exists if it is only read.
 
-    What is committed through a connection for writing is on the disk. Checkpoints are asked for
+    What is committed through a connection for writing is on disk. Checkpoints are asked for
     by name: those that SQLite makes by itself hide their errors.
     """
     name = urllib.parse.quote(str(database.resolve()))

@@ -1,4 +1,4 @@
-"""Every bit of a folder compared: database, snapshots, and that a replay gives the same tree."""
+"""Every byte of a folder compared: database, snapshots, and that a replay gives the same tree."""
 
 from typing import NamedTuple
 

@@ -134,6 +134,10 @@ export class LiveSource {
     return this.send("/v1/removals", { keys, missing_ok: true });
   }
 
+  corrections() {
+    return this.ask("/v1/corrections");
+  }
+
   correct(kind, a, b) {
     return this.send("/v1/corrections", { kind, a, b });
   }

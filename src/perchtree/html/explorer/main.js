@@ -13,6 +13,7 @@ import { TableView } from "./table.js";
 
 const MODES = { standing: "what is kept up to date", suggested: "what stands out", threshold: "distance at most", min_size: "minimum size", k: "number of clusters" };
 const CLASS_COLOURS = 10, CALM = 150, SUGGESTED = 50_000;
+const MOST_CORRECTIONS = 500;
 
 class Explorer {
   constructor(source) {
@@ -69,10 +70,12 @@ class Explorer {
     document.title = title;
     $("title").textContent = title;
     const parts = [counted(info.points, "record")];
-    if (info.corrections) parts.push(counted(info.corrections, "correction"));
+    if (info.corrections) parts.push(this.corrections(counted(info.corrections, "correction")));
     if (info.records < info.points) parts.push(`texts of ${grouped(info.records)} in this page`);
     if (this.source.isLive) parts.push(this.canWrite ? "live" : "live, read only");
-    $("summary").textContent = parts.join(" · ");
+    const focused = document.activeElement?.id;
+    $("summary").replaceChildren(...parts.flatMap((part, i) => i ? [" · ", part] : [part]));
+    if (focused === "corrections") $("corrections")?.focus();
     this.topClasses = new Map((info.classes ?? []).length ? this.largestClasses() : []);
   }
 
@@ -433,9 +436,29 @@ class Explorer {
   async correct(kind, a, b) {
     try {
       await this.source.correct(kind, a.key, b.key);
-      say({ together: "said: they are the same", apart: "said: they are not the same", neither: "taken back" }[kind]);
+      say({ together: "marked as the same", apart: "marked as not the same", neither: "correction taken back" }[kind]);
       this.selection.clear();
       await this.update();
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
+  // The number of corrections; of a service, a button that lists them.
+  corrections(text) {
+    return this.source.isLive ? button(text, () => this.showCorrections(), { class: "link", id: "corrections" }) : text;
+  }
+
+  async showCorrections() {
+    try {
+      const { corrections } = await this.source.corrections(), list = element("ul", { class: "plain", id: "correction-list" });
+      for (const { kind, a, b } of corrections.slice(0, MOST_CORRECTIONS)) {
+        const item = element("li", {}, `${inert(a, 60)} ${kind === "together" ? "belongs with" : "does not belong with"} ${inert(b, 60)} `);
+        if (this.canWrite) item.append(button("Take back", () => this.correct("neither", { key: a }, { key: b }).then(() => item.remove())));
+        list.append(item);
+      }
+      if (corrections.length > MOST_CORRECTIONS) list.append(element("li", {}, `and ${grouped(corrections.length - MOST_CORRECTIONS)} more`));
+      await this.ask("Corrections", [list], [["", "Close"]]);
     } catch (error) {
       this.failed(error);
     }
