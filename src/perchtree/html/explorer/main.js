@@ -439,8 +439,10 @@ class Explorer {
       say({ together: "marked as the same", apart: "marked as not the same", neither: "correction taken back" }[kind]);
       this.selection.clear();
       await this.update();
+      return true;
     } catch (error) {
       this.failed(error);
+      return false;
     }
   }
 
@@ -454,7 +456,7 @@ class Explorer {
       const { corrections } = await this.source.corrections(), list = element("ul", { class: "plain", id: "correction-list" });
       for (const { kind, a, b } of corrections.slice(0, MOST_CORRECTIONS)) {
         const item = element("li", {}, `${inert(a, 60)} ${kind === "together" ? "belongs with" : "does not belong with"} ${inert(b, 60)} `);
-        if (this.canWrite) item.append(button("Take back", () => this.correct("neither", { key: a }, { key: b }).then(() => item.remove())));
+        if (this.canWrite) item.append(button("Take back", () => this.correct("neither", { key: a }, { key: b }).then(done => done && item.remove())));
         list.append(item);
       }
       if (corrections.length > MOST_CORRECTIONS) list.append(element("li", {}, `and ${grouped(corrections.length - MOST_CORRECTIONS)} more`));
