@@ -71,7 +71,7 @@ def mean_jaccard(one: Numbers, other: Numbers, least: int) -> float:
     Points that are in a cluster of fewer than `least` points in both do not count.
 
     >>> round(mean_jaccard(np.array([0, 0, 0, 1]), np.array([0, 0, 1, 1]), 2), 3)
-    0.5
+    0.521
     """
     (one, sizes), (other, other_sizes) = map(_with_sizes, (one, other))
     shared = _with_sizes(one * len(other) + other)[1]
