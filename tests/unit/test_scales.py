@@ -114,4 +114,45 @@ def test_minimum_sizes():
     ],
 )
 def test_telling(gaps, expected):
-    assert scales.telling(np.array(gaps)) == expected
+    assert scales.telling(np.array(gaps), lambda place: 0.6) == expected
+
+
+PLATEAU = np.array([0.2, 1.0, 1.1, 1.05, 0.3])
+
+
+@pytest.mark.parametrize(
+    ("shares", "best"),
+    [
+        ([1.0, 0.9, 0.8, 0.6, 0.0], 3),  # the largest of equals
+        ([1.0, 0.9, 0.8, 0.5, 1.0], 2),  # the largest whose clusters are found again
+        ([1.0, 0.6, 0.1, 0.4, 0.0], 1),
+        ([1.0, 0.3, 0.4, 0.2, 1.0], 2),  # none are: where most is
+    ],
+)
+def test_of_equals_the_largest_that_is_found_again(shares, best):
+    assert scales.telling(PLATEAU, shares.__getitem__) == [best]
+
+
+def test_a_known_minimum_size_stays_as_long_as_none_is_much_better():
+    def nobody_asks(place):
+        raise AssertionError
+
+    assert scales.telling(PLATEAU, nobody_asks, known=1) == [1]
+    assert scales.telling(PLATEAU, lambda place: 0.6, known=4) == [3]
+
+
+def test_the_first_suggestion_stays_when_points_are_added(monkeypatch):
+    def pretend(*gaps):
+        monkeypatch.setattr(scales, "find_gaps", lambda *_: np.array(gaps))
+
+    X = blobs(20, 12)
+    tree, fresh = grow(X[:220]), grow(X)
+    pretend(0.2, 0.5, 1.5, 1.0, 0.9, 0.8)
+    assert tree.suggest_cuts()[0].min_cluster_size == 4
+    tree.insert(X[220:])
+    pretend(0.2, 0.5, 1.4, 1.5, 1.5, 0.8)
+    assert tree.suggest_cuts()[0].min_cluster_size == 4
+    assert fresh.suggest_cuts()[0].min_cluster_size == 8
+    tree.insert(X[:1])
+    pretend(0.2, 0.5, 1.2, 1.5, 1.5, 0.8)
+    assert tree.suggest_cuts()[0].min_cluster_size == 8

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .._arrays import has_moments
 from .._kernels.measure import measure_diagonal
-from .._kernels.merges import find_smallest_ids, find_tops
+from .._kernels.merges import find_smallest_ids
 from .._kernels.numbering import is_point, row_of
 from .._kernels.scatter import Means, add_up, measure_scatter
 from .._kernels.schema import (
@@ -27,8 +27,7 @@ from .._kernels.schema import (
     Tree,
 )
 from ..table import NodeTable, arranged, node_diagonals
-from .extraction import extract, logarithms
-from .numbering import numbered
+from .extraction import extract, find_all_tops, label, logarithms
 
 Values = NDArray[np.float64]
 
@@ -270,18 +269,3 @@ class Cuts:
         joined = np.zeros(len(self.table.parents), bool)
         joined[self.table.n_points + collapsed] = True
         return joined
-
-
-def find_all_tops(table: NodeTable, joined: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The number that stands for the cluster of each point, if these numbers are joined.
-
-    All that is below a joined number must be joined, too.
-    """
-    tops = np.empty(len(table.parents), np.int64)
-    find_tops(table.parents, joined, tops)
-    return tops[: table.n_points]
-
-
-def label(table: NodeTable, joined: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Labels 0, 1, 2, ... of all points if these numbers are joined, by smallest ids."""
-    return numbered(find_all_tops(table, joined))[0]

@@ -17,8 +17,10 @@ belong to none, are clusters of their own, in the groups in which they fell out.
 import numpy as np
 from numpy.typing import NDArray
 
+from .._kernels.merges import find_tops
 from .._kernels.persistence import Merges, Persistence, find_clusters
 from ..table import NodeTable
+from .numbering import numbered
 
 DAMPING = 2 / 3
 """What remains of the size is its cube root."""
@@ -27,6 +29,21 @@ DAMPING = 2 / 3
 def extract(table: NodeTable, least: int, damping: float = DAMPING) -> NDArray[np.bool_]:
     """Which numbers are joined if the clusters that persist have at least so many points."""
     return _find(table, table.pooled, least, damping)[0]
+
+
+def find_all_tops(table: NodeTable, joined: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The number that stands for the cluster of each point, if these numbers are joined.
+
+    All that is below a joined number must be joined, too.
+    """
+    tops = np.empty(len(table.parents), np.int64)
+    find_tops(table.parents, joined, tops)
+    return tops[: table.n_points]
+
+
+def label(table: NodeTable, joined: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Labels 0, 1, 2, ... of all points if these numbers are joined, by smallest ids."""
+    return numbered(find_all_tops(table, joined))[0]
 
 
 def total_strength(

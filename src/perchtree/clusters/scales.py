@@ -3,7 +3,9 @@
 For each minimum size the strength of the clusters that persist is compared with that in trees of
 points without clusters, made from a sample: every principal coordinate is permuted on its own. The
 logarithm of the quotient is a gap statistic. Lifetimes are measured on a logarithmic scale here,
-and clusters weigh by the square root of their size, so that all scales count alike.
+and clusters weigh by the square root of their size, so that all scales count alike. Of minimum
+sizes with about the same gap the largest counts whose clusters are found again if the points come
+in another order.
 """
 
 from collections.abc import Callable
@@ -12,22 +14,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._centres import node_centres
-from .._kernels.schema import LEAF, Tree
+from .._kernels.schema import Tree
 from ..table import NodeTable
 from .extraction import extract, logarithms, total_strength
+from .regrowing import DISSOLVED, SAMPLE, Grow, Regrown, rows_of
 
 Values = NDArray[np.float64]
 
-SAMPLE = 2048
-"""Points of each tree without clusters."""
 _NULLS = 2
-"""Such trees."""
+"""Trees without clusters, each of a sample."""
 _DAMPING = 0.5
 _COARSEST = 1 / 16
 """The largest minimum size, as a share of the points: there must be clusters to compare."""
 _PLATEAU = 0.2
-"""Gaps that differ by less are equal; of equals the larger minimum size counts."""
+"""Gaps that differ by less are equal."""
 _STANDS_OUT = 1.65
 """So many times as strong as without clusters, or it is not said to stand out."""
 
@@ -46,17 +46,23 @@ class Suggestion(NamedTuple):
         return self.score >= _STANDS_OUT
 
 
-def suggest(tree: Tree, table: NodeTable, grow: Callable[[Values], NodeTable]) -> list[Suggestion]:
+def suggest(
+    tree: Tree, table: NodeTable, grow: Grow, before: Suggestion | None = None
+) -> list[Suggestion]:
     """The most telling scales, the best first; one that does not stand out if none does.
 
-    `grow` makes a tree of rows and numbers it.
+    The minimum size that was suggested `before` stays the first as long as none is much better.
     """
     sizes = minimum_sizes(table.n_points)
     gaps = np.zeros(len(sizes))
     if len(sizes) > 1:
         nulls = [grow(rows) for rows in structureless(tree, table, _NULLS)]
         gaps = find_gaps(table, nulls, sizes)
-    places = telling(gaps)
+    regrown = Regrown(tree, table, grow)
+    known = None
+    if before is not None and before.stands_out and before.min_cluster_size in sizes:
+        known = sizes.index(before.min_cluster_size)
+    places = telling(gaps, lambda place: regrown.agreement(sizes[place]), known)
     return [
         Suggestion(count_clusters(table, sizes[place]), sizes[place], float(np.exp(gaps[place])))
         for place in places
@@ -76,8 +82,7 @@ def structureless(tree: Tree, table: NodeTable, n_samples: int) -> list[Values]:
     samples = []
     for _ in range(n_samples):
         places = rng.choice(table.n_points, min(SAMPLE, table.n_points), replace=False)
-        rows = node_centres(tree, tree.ids[table.ids[places], LEAF])
-        rows = np.nan_to_num(rows, posinf=0, neginf=0)  # mapped files can be damaged
+        rows = rows_of(tree, table, places)
         rows -= rows.mean(axis=0)
         rows /= max(np.abs(rows).max(), np.finfo(np.float64).tiny)  # permuted norms can be larger
         samples.append(rng.permuted(principal_coordinates(rows), axis=0))
@@ -116,16 +121,20 @@ def strengths(table: NodeTable, sizes: list[int]) -> Values:
     return np.array(totals) * np.array(sizes) ** _DAMPING / table.n_points
 
 
-def telling(gaps: Values) -> list[int]:
+def telling(gaps: Values, agreement: Callable[[int], float], known: int | None = None) -> list[int]:
     """Places of the minimum sizes to suggest, the best first.
 
-    The first is the largest one whose gap is as good as the best; then come other peaks that stand
-    out. If nothing stands out it is the largest of all, for few and large clusters.
+    The first is one whose gap is as good as the best: the `known` one, or the largest whose
+    clusters are found again; `agreement` says how far. Then come other peaks that stand out. If
+    nothing stands out it is the largest of all, for few and large clusters.
     """
     if np.exp(gaps.max()) < _STANDS_OUT:
         return [len(gaps) - 1]
     as_good = gaps >= gaps.max() - _PLATEAU
-    best = int(np.flatnonzero(as_good)[-1])
+    if known is not None and as_good[known]:
+        best = known
+    else:
+        best = _largest_found_again(np.flatnonzero(as_good).tolist(), agreement)
     padded = np.concatenate([[-np.inf], gaps, [-np.inf]])
     peaks = np.flatnonzero((gaps > padded[:-2]) & (gaps >= padded[2:])).tolist()
     others = [
@@ -135,6 +144,18 @@ def telling(gaps: Values) -> list[int]:
         and not as_good[min(peak, best) : max(peak, best) + 1].all()  # another plateau
     ]
     return [best, *sorted(others, key=lambda place: -gaps[place])]
+
+
+def _largest_found_again(places: list[int], agreement: Callable[[int], float]) -> int:
+    """The last place whose clusters are found again; if none are, the one where most is."""
+    if len(places) == 1:
+        return places[0]
+    shares = []
+    for place in reversed(places):
+        shares.append((agreement(place), place))
+        if shares[-1][0] > DISSOLVED:
+            return place
+    return max(shares)[1]
 
 
 def count_clusters(table: NodeTable, least: int) -> int:
