@@ -59,3 +59,11 @@ def test_clusters_that_are_there_are_found_again_and_others_are_not():
     ]
     assert agreements[0] > 0.99
     assert agreements[1] < regrowing.DISSOLVED
+
+
+def test_points_that_no_tree_would_take():
+    """A damaged file that is mapped into memory may hold any numbers."""
+    tree = grow(np.random.default_rng(0).normal(size=(300, 5)))
+    tree._tree.points[[3, 5, 7], [0, 1, 2]] = 3e38, np.nan, -np.inf
+    regrown = Regrown(tree._tree, tree.table, tree._grow_like)
+    assert 0 <= regrown.agreement(2) <= 1

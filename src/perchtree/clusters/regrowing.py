@@ -25,6 +25,8 @@ Grow = Callable[[Values], NodeTable]
 
 SAMPLE = 2048
 """Points of a subtree at most; subtrees are drawn until they have so many together."""
+FARTHEST = 1e15
+"""Coordinates that no tree refuses, in any number of dimensions."""
 DISSOLVED = 0.5
 """Clusters of which no more is found again tell little."""
 
@@ -52,9 +54,11 @@ class Regrown:
 
 
 def rows_of(tree: Tree, table: NodeTable, numbers: Numbers) -> Values:
-    """Where points are, in the middle of their leaf if it is collapsed."""
+    """Where points are, in the middle of their leaf if it is collapsed; on another scale if they
+    are so far away that a tree would refuse them."""
     rows = node_centres(tree, tree.ids[table.ids[numbers], LEAF])
-    return np.nan_to_num(rows, posinf=0, neginf=0)  # mapped files can be damaged
+    rows = np.nan_to_num(rows, posinf=0, neginf=0)  # mapped files can be damaged
+    return rows / max(1.0, float(np.abs(rows).max(initial=0.0)) / FARTHEST)
 
 
 def draw_subtrees(table: NodeTable, rng: np.random.Generator) -> Numbers:
