@@ -228,7 +228,7 @@ class Following:
         return _Split(tops, of_new, places[:, 1], labels, sizes)
 
     def _with_groups(self, tree: Tree, split: _Split, said: Said) -> _Split:
-        """The same with all clusters of which something is said, or was, corrected anew."""
+        """The split, with all clusters that have or had corrections corrected anew."""
         seeds = np.unique(np.concatenate([said.together.ravel(), said.apart.ravel()]))
         seeds = seeds[are_living(tree, seeds)]
         known = self._inside[are_living(tree, self._inside)]

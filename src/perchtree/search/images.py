@@ -82,7 +82,7 @@ class _Kept:
         return self._marks.array
 
     def make_room(self, n_rows: int) -> None:
-        """Let the arrays grow. Whoever has the old ones may can still read them."""
+        """Let the arrays grow. Readers of the old ones can go on reading them."""
         before = len(self.marks)
         if n_rows <= before:
             return
