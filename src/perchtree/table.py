@@ -9,7 +9,13 @@ from numpy.typing import NDArray
 
 from ._arrays import has_moments
 from ._kernels.measure import measure_diagonals
-from ._kernels.merges import add_sizes, arrange, find_smallest_ids, join_groups
+from ._kernels.merges import (
+    add_sizes,
+    arrange,
+    find_smallest_ids,
+    join_groups,
+    order_by_smallest,
+)
 from ._kernels.numbering import box_node, is_point, row_of
 from ._kernels.pooling import Pools, pool_heights
 from ._kernels.schema import (
@@ -87,6 +93,16 @@ class NodeTable:
         heights.flags.writeable = False
         return heights
 
+    @functools.cached_property
+    def smallest(self) -> NDArray[np.int64]:
+        """The smallest point below each number (2n-1,)."""
+        return smallest_below(self.parents)
+
+    @functools.cached_property
+    def by_id(self) -> NDArray[np.int64]:
+        """Merges (0 .. n-2) by the smallest point below them, parts before wholes."""
+        return by_smallest(self.parents, self.smallest)
+
     def members(self, number: int) -> NDArray[np.int64]:
         """The numbers of the points below a number, in ascending order."""
         points: list[int] = []
@@ -123,6 +139,20 @@ def parents_of(children: NDArray[np.int64]) -> NDArray[np.int64]:
     parents = np.full(2 * n_points - 1, NONE, np.int64)
     parents[children] = np.arange(n_points, 2 * n_points - 1)[:, np.newaxis]
     return parents
+
+
+def smallest_below(parents: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The smallest point below each number."""
+    smallest = np.full(len(parents), NONE, np.int64)
+    find_smallest_ids(len(parents) // 2 + 1, parents, smallest)
+    return smallest
+
+
+def by_smallest(parents: NDArray[np.int64], smallest: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Merges (0 .. n-2) by the smallest point below them, parts before wholes."""
+    order = np.empty(len(parents) // 2, np.int64)
+    order_by_smallest(parents, smallest, order)
+    return order
 
 
 def arranged(
@@ -181,9 +211,8 @@ def number_nodes(tree: Tree, skeleton: Skeleton, of_nodes: NodeHeights | None = 
         distances, heights = (values[nodes] for values in of_nodes)
     n_points = len(ids)
     parents = parents_of(raw)
-    smallest = np.full(2 * n_points - 1, NONE, np.int64)
-    find_smallest_ids(n_points, parents, smallest)
-    order = arranged(raw, parents, np.lexsort((smallest[n_points:], heights)))
+    by_id = by_smallest(parents, smallest_below(parents))
+    order = arranged(raw, parents, by_id[np.argsort(heights[by_id], kind="stable")])
 
     number = np.arange(2 * n_points - 1)
     number[n_points + order] = np.arange(n_points, 2 * n_points - 1)
@@ -237,23 +266,24 @@ def _raw_merges(
     ids, internal, branches = skeleton
     n_points = len(ids)
     leaf_of = tree.ids[ids, LEAF]
-    leaf_nodes, group, counts = np.unique(leaf_of, return_inverse=True, return_counts=True)
-    starts = np.concatenate([[0], np.cumsum(counts)])
+    points_in = np.bincount(leaf_of, minlength=len(tree.nodes))  # sorting would take far longer
+    leaf_nodes = np.flatnonzero(points_in)
+    counts = points_in[leaf_nodes]
     n_inner = n_points - len(leaf_nodes)
     merges = np.empty((n_points - 1, 2), np.int64)
-    tops = np.empty(len(leaf_nodes), np.int64)
-    if n_inner == 0:  # nothing to sort: every leaf has one point
-        tops[group] = np.arange(n_points)
-    else:
-        join_groups(np.argsort(group, kind="stable"), starts, merges, tops)
-
     number = np.empty(len(tree.nodes), np.int64)  # of which only a part may be used
-    number[leaf_nodes] = tops
+    if n_inner == 0:
+        number[leaf_of] = np.arange(n_points)
+    else:
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        tops = np.empty(len(leaf_nodes), np.int64)
+        join_groups(np.argsort(leaf_of, kind="stable"), starts, merges, tops)
+        number[leaf_nodes] = tops
     number[internal] = n_points + n_inner + np.arange(len(internal))
     merges[n_inner:] = number[branches]
 
     holders = np.concatenate([np.repeat(leaf_nodes, counts - 1), internal]).astype(np.int64)
-    return merges, tops[group], holders, n_inner
+    return merges, number[leaf_of], holders, n_inner
 
 
 def measure_nodes(tree: Tree) -> NodeHeights:

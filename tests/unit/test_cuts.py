@@ -240,3 +240,13 @@ def test_cluster_of_needs_costs_that_grow():
         tree.cluster_of(0)
     with pytest.raises(ValueError, match="no id 5"):
         tree.cluster_of(5, level=1)
+
+
+@given(grids())
+def test_merges_by_id(X):
+    """By the smallest point below them, as a sort has it; parts before wholes."""
+    table = grow(X).table
+    smallest = np.array([table.members(number).min() for number in range(len(table.parents))])
+    np.testing.assert_array_equal(table.smallest, smallest)
+    by_id = np.lexsort((np.arange(len(table.children)), smallest[table.n_points :]))
+    np.testing.assert_array_equal(table.by_id, by_id)

@@ -39,6 +39,19 @@ def find_smallest_ids(n_points: int, parents: Counts, smallest: Counts) -> None:
 
 
 @entry_point
+def order_by_smallest(parents: Counts, smallest: Counts, order: Counts) -> None:
+    """Merges by the smallest point below them; of those with the same, parts before wholes."""
+    n_points = order.shape[0] + 1
+    placed = 0
+    for point in range(n_points):
+        number = parents[point]
+        while number != NONE and smallest[number] == point:
+            order[placed] = number - n_points
+            placed += 1
+            number = parents[number]
+
+
+@entry_point
 def add_sizes(children: Counts, sizes: Counts) -> None:
     """The number of points below each merge, where `sizes` is 1 for points."""
     n_points = children.shape[0] + 1

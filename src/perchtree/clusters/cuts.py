@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from .._arrays import has_moments
 from .._kernels.measure import measure_diagonal
-from .._kernels.merges import find_smallest_ids
 from .._kernels.numbering import is_point, row_of
 from .._kernels.scatter import Means, add_up, measure_scatter
 from .._kernels.schema import (
@@ -188,20 +187,12 @@ class Cuts:
         with the smallest id. Merges inside leaves come first and cost nothing.
         """
         if criterion not in self._sequences:
-            table, by_id = self.table, self._by_id
+            table, by_id = self.table, self.table.by_id
             costs = np.where(table.inner, -1.0, CRITERIA[criterion](self._tree, table))
             by_rank = by_id[np.argsort(costs[by_id], kind="stable")]
             order = arranged(table.children, table.parents, by_rank)
             self._sequences[criterion] = order, costs[order]
         return self._sequences[criterion]
-
-    @functools.cached_property
-    def _by_id(self) -> NDArray[np.int64]:
-        """Merges by the smallest point below them."""
-        table = self.table
-        smallest = np.full(len(table.parents), NONE, np.int64)
-        find_smallest_ids(table.n_points, table.parents, smallest)
-        return np.argsort(smallest[table.n_points :], kind="stable")
 
     def into(self, n_clusters: int, criterion: str) -> NDArray[np.int64]:
         """Labels of a clustering into so many clusters."""
@@ -233,11 +224,16 @@ class Cuts:
         """
         table = self.table
         joined = self._joined(self.sequence(criterion)[0][: self._n_collapses(n_clusters)])
-        tops = np.unique(find_all_tops(table, joined))
-        tops = tops[(table.sizes[tops] > 1) & (table.parents[tops] != NONE)]
-        levels = logarithms(table.pooled)
+        is_top = np.zeros(len(joined), bool)
+        is_top[find_all_tops(table, joined)] = True
+        tops = np.flatnonzero(is_top & (table.sizes > 1) & (table.parents != NONE))
+        levels = self._levels
         gaps = table.sizes[tops] * (levels[table.parents[tops]] - levels[tops])
         return float(gaps.sum()) / table.n_points
+
+    @functools.cached_property
+    def _levels(self) -> Values:
+        return logarithms(self.table.pooled)
 
     def at_level(self, level: float, criterion: str) -> NDArray[np.int64]:
         """Labels of the largest nodes that cost at most `level`, with all below them."""

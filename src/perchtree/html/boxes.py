@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.merges import find_smallest_ids, find_spans
+from .._kernels.merges import find_spans
 from .._kernels.schema import NONE
 from ..table import NodeTable
 
@@ -58,9 +58,7 @@ class Boxes:
 
     def __init__(self, table: NodeTable) -> None:
         self.table, n_points = table, table.n_points
-        smallest = np.full(len(table.parents), NONE, np.int64)
-        find_smallest_ids(n_points, table.parents, smallest)
-        firsts = smallest[table.children]
+        firsts = table.smallest[table.children]
         children = np.take_along_axis(table.children, firsts.argsort(axis=1), axis=1)
         self.order = np.empty(n_points, np.int64)
         spans = np.empty(len(table.parents), np.int64)

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.merges import find_smallest_ids, find_spans
-from .._kernels.schema import NONE
+from .._kernels.merges import find_spans
 from ..clusters.confidence import find_confidence
 from ..clusters.correcting import correct
 from ..collection import Collection
@@ -89,14 +88,6 @@ class Version:
         np.cumsum(scrambled(table.ids[order]), out=sums[1:])
         return order, starts, sums
 
-    @functools.cached_property
-    def _smallest(self) -> Ids:
-        """The smallest place below each number."""
-        table = self.table
-        smallest = np.full(len(table.parents), NONE, np.int64)
-        find_smallest_ids(table.n_points, table.parents, smallest)
-        return smallest
-
     def place(self, point_id: int) -> int | None:
         """The place of a point among all ids; None if it is not in this version."""
         ids = self.table.ids
@@ -114,7 +105,7 @@ class Version:
         """The handle of a number of the table."""
         with self._lock:
             (_, starts, sums), table = self._spans, self.table
-            smallest = self._smallest
+            smallest = self.table.smallest
         start, size = int(starts[number]), int(table.sizes[number])
         checksum = int(sums[start + size]) - int(sums[start])
         return Handle(int(table.ids[smallest[number]]), size, checksum % 2**64)
