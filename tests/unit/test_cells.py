@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numba.core import config
 
 from perchtree import ClusterTree, CorruptFileError
-from perchtree._kernels.cells import REACH
+from perchtree._kernels.opening import REACH
 from perchtree._kernels.schema import FIRST, LEFT, NONE, RIGHT, ROOT, SIZE, WORK
 from perchtree.search import cells, renewing
 from strategies import draw_bytes

@@ -1,36 +1,17 @@
 """Cells: small nodes of a tree as it once stood, in which the neighbours of a point are looked for.
 
 Cells are the largest nodes of at most so many points, regions the same with more. Their centres are
-fixed when they are made. A row is compared with the centres of all regions, then with those of the
-cells in the nearest regions, then with the points of the nearest cells.
+fixed when they are made.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from .distances import INFINITY, point_distance
-from .heap import pop, push, sort_key
+from .distances import INFINITY
 from .jit import entry_point, kernel
-from .order import offer_point, precedes
-from .schema import (
-    DISTANCES,
-    FIRST,
-    LEFT,
-    NONE,
-    ROOT,
-    SIZE,
-    Bools,
-    Counts,
-    Doubles,
-    Floats,
-    Ints,
-    Tree,
-)
+from .schema import LEFT, NONE, ROOT, SIZE, Counts, Doubles, Floats, Ints, Tree
 from .walk import first_leaf, is_leaf, next_leaf, point_node, row_of, skip_subtree
-
-REACH = 16
-"""So many times as many cells are looked at as are opened."""
 
 
 class Cells(NamedTuple):
@@ -57,38 +38,6 @@ class Cells(NamedTuple):
 CELL = 0
 AFTER = 1
 BEFORE = 2
-
-
-class Opening(NamedTuple):
-    """Working memory for opening cells: a heap of regions, and one of cells.
-
-    - `region_keys`: int64 (regions,), `region_items`: int32 (regions,);
-    - `cell_keys`: int64 (width,), `cell_items`: int32 (width,): as negative keys, farthest first.
-    """
-
-    region_keys: Counts
-    region_items: Ints
-    cell_keys: Counts
-    cell_items: Ints
-
-
-class Batch(NamedTuple):
-    """Rows that are about to be inserted, in lists by the cells they will be in.
-
-    - `rows`: float32 (n, d); the first of them gets the id `first_id`;
-    - `opened`: int32 (n, 1 + width), as `search_cells` leaves it;
-    - `heads`: int32 (cells,), the last row of each cell; `after`: int32 (n,), the one before it;
-    - `counts`: int32 (cells,), how many rows each cell will have.
-
-    Lists are empty at first, and counts those of the cells as they are.
-    """
-
-    rows: Floats
-    first_id: int
-    opened: Ints
-    heads: Ints
-    after: Ints
-    counts: Ints
 
 
 # Making cells
@@ -248,190 +197,6 @@ def divide(total: Doubles, count: int, mean: Floats) -> None:
         mean[j] = total[j] / count if count > 0 else INFINITY
 
 
-# Searching
-
-
-@kernel
-def open_cells(cells: Cells, memory: Opening, x: Floats, width: int) -> int:
-    """Put the `width` cells nearest to x, in the nearest regions, into the heap of `memory`.
-
-    Regions are taken, the nearest first, until they have `REACH` times as many cells. Of equal
-    distances the smaller number counts. The result is how many cells were opened.
-    """
-    n_regions = cells.regions.shape[0]
-    count = 0
-    for region in range(n_regions):
-        key = sort_key(point_distance(x, cells.regions[region]), region)
-        count = push(memory.region_keys, memory.region_items, count, key, region)
-    opened, seen = 0, 0
-    while count > 0 and seen < REACH * width:
-        region = memory.region_items[0]
-        count = pop(memory.region_keys, memory.region_items, count)
-        seen += cells.starts[region + 1] - cells.starts[region]
-        for cell in range(cells.starts[region], cells.starts[region + 1]):
-            key = -sort_key(point_distance(x, cells.centres[cell]), cell)
-            if opened == width:
-                if key < memory.cell_keys[0]:
-                    continue
-                opened = pop(memory.cell_keys, memory.cell_items, opened)
-            opened = push(memory.cell_keys, memory.cell_items, opened, key, cell)
-    return opened
-
-
-@kernel
-def nearest_opened(memory: Opening, opened: int) -> int:
-    """The nearest of the cells that were opened."""
-    best = 0
-    for place in range(1, opened):
-        if memory.cell_keys[place] > memory.cell_keys[best]:
-            best = place
-    return memory.cell_items[best]
-
-
-@kernel
-def offer(near: Floats, ids: Ints, distance: np.float32, point_id: int) -> None:
-    """Take a point among a row's best if it belongs there."""
-    last = near.shape[0] - 1
-    if precedes(distance, distance, point_id, near[last], near[last], ids[last]):
-        offer_point(near, ids, distance, point_id)
-
-
-@entry_point
-def search_cells(
-    tree: Tree, cells: Cells, memory: Opening, rows: Floats, near: Floats, ids: Ints,
-    opened: Ints, done: Counts,
-) -> None:  # fmt: skip
-    """The nearest points of each row among those in its nearest cells.
-
-    `near` and `ids` are (rows, k), filled with infinity and NONE. `opened` is (rows, 1 + width):
-    the nearest cell, in which a row will be, then all that were opened, and NONE behind them.
-    """
-    n_distances = 0
-    for row in range(rows.shape[0]):
-        x = rows[row]
-        count = open_cells(cells, memory, x, opened.shape[1] - 1)
-        opened[row, 0] = nearest_opened(memory, count)
-        for place in range(opened.shape[1] - 1):
-            opened[row, 1 + place] = memory.cell_items[place] if place < count else NONE
-        for place in range(count):
-            point = cells.heads[memory.cell_items[place]]
-            while point != NONE:
-                distance = point_distance(x, tree.points[point])
-                n_distances += 1
-                if distance <= near[row, near.shape[1] - 1]:
-                    offer(near[row], ids[row], distance, tree.nodes[point_node(point), FIRST])
-                point = cells.lists[point, AFTER]
-        n_distances += cells.regions.shape[0] + REACH * count
-    done[DISTANCES] += n_distances
-
-
-@entry_point
-def list_batch(batch: Batch, is_new: Bools, fullest: int) -> int:
-    """Make lists of the rows of a batch by the cells they will be in, the last row first.
-
-    Only rows that will have a leaf of their own (`is_new`) are listed. The result is how many rows
-    there are before one whose cell would have more than `fullest`.
-    """
-    for row in range(batch.rows.shape[0]):
-        batch.after[row] = NONE
-        if is_new[row]:
-            cell = batch.opened[row, 0]
-            if batch.counts[cell] >= fullest:
-                return row
-            batch.counts[cell] += 1
-            batch.after[row] = batch.heads[cell]
-            batch.heads[cell] = row
-    return batch.rows.shape[0]
-
-
-@entry_point
-def search_batch(batch: Batch, first: int, stop: int, near: Floats, ids: Ints) -> int:
-    """Compare rows `first` to `stop` of a batch with those before them in their cells; how many
-    distances that took."""
-    n_distances = 0
-    for row in range(first, stop):
-        for place in range(1, batch.opened.shape[1]):
-            cell = batch.opened[row, place]
-            if cell == NONE:
-                break
-            other = batch.heads[cell]
-            while other >= row:  # later rows come first
-                other = batch.after[other]
-            while other != NONE:
-                distance = point_distance(batch.rows[row], batch.rows[other])
-                n_distances += 1
-                if distance <= near[row, near.shape[1] - 1]:
-                    offer(near[row], ids[row], distance, batch.first_id + other)
-                other = batch.after[other]
-    return n_distances
-
-
-@entry_point
-def search_all_before(batch: Batch, row: int, is_new: Bools, near: Floats, ids: Ints) -> None:
-    """Compare a row of a batch with all new ones before it."""
-    for other in range(row):
-        if is_new[other]:
-            distance = point_distance(batch.rows[row], batch.rows[other])
-            offer(near, ids, distance, batch.first_id + other)
-
-
-# How many cells to open
-
-
-class Sample(NamedTuple):
-    """Points that are looked for as if they were new, to see how many cells must be opened.
-
-    - `rows`: int32 (n,), their rows; `nearest`: int32 (n,), the rows of their nearest neighbours;
-    - `kept`: float32 (2, d), working memory for the centres of a point's own cell and region.
-    """
-
-    rows: Ints
-    nearest: Ints
-    kept: Floats
-
-
-@entry_point
-def find_needed(
-    points: Floats, cells: Cells, memory: Opening, sample: Sample, widths: Counts, needed: Ints
-) -> None:
-    """For each point of a sample, the place of the first width at which its neighbour is found.
-
-    A neighbour that is not found even at the largest width has the place after the last one.
-    """
-    for place in range(sample.rows.shape[0]):
-        wanted = cells.lists[sample.nearest[place], CELL]
-        needed[place] = first_width(cells, memory, points[sample.rows[place]], wanted, widths)
-
-
-@entry_point
-def find_needed_without(
-    points: Floats, cells: Cells, memory: Opening, sample: Sample, widths: Counts, needed: Ints
-) -> None:
-    """Find the same of points of which cells were made, each left out of its cell and region."""
-    for place in range(sample.rows.shape[0]):
-        row = sample.rows[place]
-        cell = cells.lists[row, CELL]
-        region = region_of(cells, cell)
-        x = points[row]
-        copy_row(cells.centres[cell], sample.kept[0])
-        copy_row(cells.regions[region], sample.kept[1])
-        leave_out(cells.centres[cell], x, cells.counts[cell])
-        n_rows = 0
-        for other in range(cells.starts[region], cells.starts[region + 1]):
-            n_rows += cells.counts[other]
-        leave_out(cells.regions[region], x, n_rows)
-        wanted = cells.lists[sample.nearest[place], CELL]
-        needed[place] = first_width(cells, memory, x, wanted, widths)
-        copy_row(sample.kept[0], cells.centres[cell])
-        copy_row(sample.kept[1], cells.regions[region])
-
-
-@kernel
-def copy_row(row: Floats, to: Floats) -> None:
-    for j in range(row.shape[0]):
-        to[j] = row[j]
-
-
 @kernel
 def region_of(cells: Cells, cell: int) -> int:
     """The region that a cell is in, by bisection."""
@@ -443,24 +208,3 @@ def region_of(cells: Cells, cell: int) -> int:
         else:
             high = middle
     return low
-
-
-@kernel
-def leave_out(centre: Floats, x: Floats, n_rows: int) -> None:
-    """Make the mean of `n_rows` rows that of the others; that of none is infinitely far away."""
-    for j in range(x.shape[0]):
-        if n_rows == 1:
-            centre[j] = INFINITY
-        else:
-            centre[j] += (centre[j] - x[j]) / np.float32(n_rows - 1)
-
-
-@kernel
-def first_width(cells: Cells, memory: Opening, x: Floats, wanted: int, widths: Counts) -> int:
-    """The place of the first width at which a cell is among those opened for x."""
-    for place in range(widths.shape[0]):
-        opened = open_cells(cells, memory, x, widths[place])
-        for other in range(opened):
-            if memory.cell_items[other] == wanted:
-                return place
-    return widths.shape[0]

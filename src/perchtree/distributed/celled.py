@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.cells import CELL, Batch, list_batch, search_batch
+from .._kernels.cells import CELL
 from .._kernels.numbering import point_nodes, row_of
 from .._kernels.scan import merge_answers
 from .._kernels.schema import (
@@ -16,6 +16,7 @@ from .._kernels.schema import (
     Counts,
     Tree,
 )
+from .._kernels.visiting import Batch, list_batch, search_batch
 from ..search.cells import CellsSearch, State
 from ..search.interface import Rows
 from ..search.products import Nearest

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _arrays
-from .._kernels.cells import Cells, link_rows, search_cells
+from .._kernels.cells import Cells, link_rows
 from .._kernels.numbering import point_node
 from .._kernels.schema import DISTANCES, FIRST, NODE_COLUMNS, NONE, Tree
-from ..search.products import Nearest
-from ..search.renewing import make_opening
+from ..search.visiting import visit_cells
 from .job import Job
 from .parts import load_part, save_part
 
@@ -85,12 +84,7 @@ def look_into_cells(job: Job, held: HeldRows, about: Range) -> None:
     numbers = np.arange(about.start, about.stop, dtype=np.int32) + job.first_number
     vectors = held.load(numbers)
     numbers = numbers[held.is_row[numbers]]
-    found = Nearest.unknown(len(numbers), job.k)
-    opened = np.empty((len(numbers), 1 + about.width), np.int32)
     work = _arrays.make_work()
-    search_cells(
-        tree, cells, make_opening(cells, about.width), vectors[numbers], found.near, found.ids,
-        opened, work,
-    )  # fmt: skip
+    found, opened = visit_cells(tree, cells, about.width, vectors[numbers], job.k, 1, work)
     arrays = {"rows": numbers, "near": found.near, "numbers": found.ids, "opened": opened}
     save_part(job.looked_path(about.since, about.start), arrays, distances=int(work[DISTANCES]))

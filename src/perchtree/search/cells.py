@@ -14,17 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _arrays
-from .._kernels.cells import (
-    CELL,
-    Batch,
-    Cells,
-    link_rows,
-    list_batch,
-    search_all_before,
-    search_batch,
-    search_cells,
-    unlink_free,
-)
+from .._kernels.cells import CELL, Cells, link_rows, unlink_free
 from .._kernels.numbering import row_of
 from .._kernels.prepared import look_up
 from .._kernels.sampling import is_sampled
@@ -45,13 +35,15 @@ from .._kernels.schema import (
     Prepared,
     Tree,
 )
+from .._kernels.visiting import Batch, list_batch, search_all_before, search_batch
 from . import renewing
 from .copies import Copies
 from .interface import Finder, Leaves, Part, Rows, Search
 from .products import Nearest
-from .renewing import choose_width, make_opening, new_cells
+from .renewing import choose_width, new_cells
 from .restoring import restored_cells, restored_numbers
 from .threads import run_tasks
+from .visiting import visit_cells
 
 SMALLEST_TREE = 4096
 """With fewer points, all of them are looked at."""
@@ -208,24 +200,7 @@ class CellsSearch(Search):
         self, tree: Tree, state: State, rows: Rows, k: int, done: Counts
     ) -> tuple[Nearest, NDArray[np.int32]]:
         """The k nearest points of each row in its nearest cells, and these cells."""
-        found = Nearest.unknown(len(rows), k)
-        opened = np.empty((len(rows), 1 + state.width), np.int32)
-        counts = []
-
-        def look(first: int, go_on: Callable[[], None]) -> None:
-            go_on()
-            part = slice(first, first + _TASK_ROWS)
-            work = _arrays.make_work()
-            search_cells(
-                tree, state.cells, make_opening(state.cells, state.width), rows[part],
-                found.near[part], found.ids[part], opened[part], work,
-            )  # fmt: skip
-            counts.append(work)
-
-        starts = range(0, len(rows), _TASK_ROWS)
-        run_tasks([functools.partial(look, start) for start in starts], self.n_jobs)
-        done += sum(counts)
-        return found, opened
+        return visit_cells(tree, state.cells, state.width, rows, k, self.n_jobs, done)
 
     def _look_at_batch(self, batch: Batch, found: Nearest) -> int:
         """Compare rows with those before them in their cells; how many distances that took."""

@@ -4,23 +4,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._arrays import make_work
-from .._kernels.cells import (
-    Cells,
-    Opening,
-    Sample,
-    count_cells,
-    find_needed,
-    find_needed_without,
-    make_cells,
-)
+from .._kernels.cells import CELL, Cells, count_cells, make_cells
 from .._kernels.numbering import point_node, row_of
-from .._kernels.schema import BY_ID, FIRST, LEAF, N_LEAVES, POINT_ROWS, Tree
+from .._kernels.opening import Sample, find_needed
+from .._kernels.schema import BY_ID, FIRST, LEAF, N_LEAVES, NONE, POINT_ROWS, Tree
 from .interface import Search
+from .visiting import make_opening
 
 CELL_SIZE = 16
 """Points of a cell at most when it is made; about half as many on average."""
 SAMPLE = 256
 """Points by which the number of cells to open is chosen."""
+_TOGETHER = 16
+"""Of these, so many are compared with all cells at a time."""
 
 
 def new_cells(tree: Tree) -> Cells:
@@ -45,15 +41,6 @@ def new_cells(tree: Tree) -> Cells:
     return cells
 
 
-def make_opening(cells: Cells, width: int) -> Opening:
-    """Working memory for opening `width` cells."""
-    n_regions = len(cells.regions)
-    return Opening(
-        np.empty(n_regions, np.int64), np.empty(n_regions, np.int32),
-        np.empty(width, np.int64), np.empty(width, np.int32),
-    )  # fmt: skip
-
-
 def choose_width(tree: Tree, cells: Cells, since: int | None, recall: float, exact: Search) -> int:
     """How many cells to open so that a share `recall` of nearest neighbours is found.
 
@@ -67,9 +54,17 @@ def choose_width(tree: Tree, cells: Cells, since: int | None, recall: float, exa
     if len(rows) == 0:
         return 1
     needed = np.empty(len(rows), np.int32)
-    sample = Sample(rows, nearest, np.empty((2, tree.points.shape[1]), np.float32))
-    find = find_needed_without if since is None else find_needed
-    find(tree.points, cells, make_opening(cells, int(widths[-1])), sample, widths, needed)
+    for first in range(0, len(rows), _TOGETHER):
+        part = slice(first, first + _TOGETHER)
+        own = np.column_stack([cells.lists[rows[part], CELL], cells.lists[nearest[part], CELL]])
+        if since is not None:
+            own[:, 0] = NONE  # the cells were made without these points
+        sample = Sample(
+            rows[part], nearest[part], own, np.empty((len(own), len(cells.centres)), np.float32),
+            np.empty(tree.points.shape[1], np.float32),
+        )  # fmt: skip
+        memory = make_opening(cells, len(cells.centres), len(own))
+        find_needed(tree.points, cells, memory, sample, widths, needed[part])
     found = np.cumsum(np.bincount(needed, minlength=len(widths) + 1))[: len(widths)]
     enough = np.flatnonzero(found >= recall * len(rows))
     return int(widths[enough[0] if len(enough) else -1])
