@@ -1,8 +1,8 @@
 """Search in cells beside exact search: writes docs/cells.md.
 
 python -m experiments.cells quality [--rows N] [--orders N]
-python -m experiments.cells persons [--rows N] [--features N]
-python -m experiments.cells purity [--rows N] [--features N]
+python -m experiments.cells persons [--rows N] [--features N] [--recall SHARE]
+python -m experiments.cells purity [--rows N] [--features N] [--recall SHARE]
 python -m experiments.cells peers [--rows N] [--features N]    (needs faiss-cpu and usearch)
 
 Each keeps its figures in results/cells.json and writes the page from all that are there.
@@ -32,6 +32,8 @@ from .persons import records
 RESULTS = Path(__file__).parent / "results" / "cells.json"
 PAGE = Path(__file__).parents[1] / "docs" / "cells.md"
 GUIDE = Path(__file__).parent / "cells_guide.md"
+DEFAULT = 0.98
+"""The share of nearest neighbours to find, if none is given."""
 _PIECES = 20
 """Parts of a long insert that are timed one by one."""
 _SETTLED = _PIECES // 10
@@ -47,11 +49,11 @@ def quality(n_rows: int, orders: int) -> dict[str, Any]:
     return {"rows": n_rows, "orders": orders, "data": found}
 
 
-def compare(X: Any, classes: Any) -> dict[str, float]:
+def compare(X: Any, classes: Any, recall: float = DEFAULT) -> dict[str, float]:
     """One order of a data set, by both searches."""
     figures: dict[str, float] = {"points": len(X)}
     for search in ("auto", "cells"):
-        tree = ClusterTree(X.shape[1], search=search, n_jobs=-1)
+        tree = ClusterTree(X.shape[1], search=search, recall=recall, n_jobs=-1)
         tree.insert(X)
         figures[search] = dendrogram_purity(tree, classes)
     stats = tree.stats
@@ -59,11 +61,11 @@ def compare(X: Any, classes: Any) -> dict[str, float]:
     return figures
 
 
-def persons(n_rows: int, n_features: int) -> dict[str, Any]:
+def persons(n_rows: int, n_features: int, recall: float) -> dict[str, Any]:
     """Many records of people: time as the tree grows, and of single rows when it has grown."""
-    texts, _, encoder, X = encoded(n_rows, n_features)
+    texts, entities, encoder, X = encoded(n_rows, n_features)
     ClusterTree(n_features, search="cells", n_jobs=-1).insert(X[:5_000])  # compiled
-    tree = ClusterTree(n_features, search="cells", n_jobs=-1)
+    tree = ClusterTree(n_features, search="cells", recall=recall, n_jobs=-1)
     seconds = []
     for part in tqdm(np.array_split(X, _PIECES)):
         start = time.perf_counter()
@@ -71,16 +73,18 @@ def persons(n_rows: int, n_features: int) -> dict[str, Any]:
         seconds.append(time.perf_counter() - start)
     stats = tree.stats
     return {
-        "rows": n_rows, "features": n_features, "seconds": seconds,
+        "rows": n_rows, "features": n_features, "wanted": recall, "seconds": seconds,
         "checked": stats.cells_checked, "found": stats.cells_found,
-        "renewals": stats.renewals, "latency": latency(tree, texts[:500], encoder),
+        "renewals": stats.renewals, "purity": dendrogram_purity(tree, entities),
+        "latency": latency(tree, texts[:500], encoder),
     }  # fmt: skip
 
 
-def purity(n_rows: int, n_features: int) -> dict[str, Any]:
+def purity(n_rows: int, n_features: int, recall: float) -> dict[str, Any]:
     """The first fifth of many records of people, by both searches."""
     _, entities, _, X = encoded(5 * n_rows, n_features)
-    return {"features": n_features} | compare(X[:n_rows], entities[:n_rows])
+    figures = compare(X[:n_rows], entities[:n_rows], recall)
+    return {"features": n_features, "wanted": recall} | figures
 
 
 def encoded(n_rows: int, n_features: int) -> tuple[list[str], Any, Chars, Any]:
@@ -148,7 +152,8 @@ def _quality(own: dict[str, Any]) -> Iterator[str]:
 
 def _persons(own: dict[str, Any]) -> Iterator[str]:
     n_rows, seconds = own["rows"], own["seconds"]
-    yield f"## {n_rows:,} records of people, {own['features']} dimensions\n"
+    wanted = own["wanted"]
+    yield f"## {n_rows:,} records of people, {own['features']} dimensions, recall={wanted}\n"
     recall = own["found"] / max(1, own["checked"])
     middles = np.arange(_PIECES) + 0.5
     growth, _ = np.polyfit(np.log(middles[_SETTLED:]), np.log(seconds[_SETTLED:]), 1)
@@ -158,6 +163,7 @@ def _persons(own: dict[str, Any]) -> Iterator[str]:
             f"{1e6 * s * _PIECES / n_rows:,.0f}" for s in seconds[::3]) + " us"],
         ["cost of a row, from a tenth of the way on", f"grows as n^{growth:.2f}"],
         ["recall", f"{recall:.3f} of {own['checked']} rows"],
+        ["purity", f"{own['purity']:.4f}"],
         ["cells made anew", f"{own['renewals']} times"],
     ]  # fmt: skip
     for name, (median, worst) in own["latency"].items():
@@ -172,7 +178,8 @@ def _purity(own: dict[str, Any]) -> Iterator[str]:
     yield (
         f"The first {own['points']:,} of {5 * own['points']:,} records, {own['features']} "
         f"dimensions: purity {own['cells']:.4f} with "
-        f"cells, {own['auto']:.4f} by exact search ({own['cells'] / own['auto']:.1%}).\n"
+        f"cells (recall={own['wanted']}: {own['found']} of {own['checked']} found), "
+        f"{own['auto']:.4f} by exact search ({own['cells'] / own['auto']:.1%}).\n"
     )
 
 
@@ -199,6 +206,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int)
     parser.add_argument("--orders", type=int, default=5)
     parser.add_argument("--features", type=int, default=256)
+    parser.add_argument("--recall", type=float, default=DEFAULT)
     given = parser.parse_args()
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     if given.what == "quality":
@@ -206,10 +214,11 @@ def main() -> None:
     elif given.what == "peers":
         results["peers"] = peers(given.rows or 200_000, given.features)
     elif given.what == "purity":
-        results["purity"] = purity(given.rows or 200_000, given.features)
+        results["purity"] = purity(given.rows or 200_000, given.features, given.recall)
     else:
         n_rows = given.rows or 1_000_000
-        results[f"persons-{n_rows}-{given.features}"] = persons(n_rows, given.features)
+        found = persons(n_rows, given.features, given.recall)
+        results[f"persons-{n_rows}-{given.features}-{given.recall}"] = found
     RESULTS.write_text(json.dumps(results, indent=1) + "\n")
     PAGE.write_text("\n".join(page(results)).rstrip() + "\n")
 
