@@ -1,11 +1,25 @@
 """Exact search, best first: section 4.3."""
 
-from .distances import INFINITY, min_to_box
+from .distances import INFINITY, min_to_box, point_distance
+from .features import is_small, points_of
 from .found import clear, loosen, offer_leaf
 from .heap import pop, push
 from .jit import kernel
 from .prefetch import prefetch
-from .schema import DISTANCES, EXPANSIONS, LEFT, NEAR, RIGHT, ROOT, AStar, Floats, Tree
+from .schema import (
+    DISTANCES,
+    EXPANSIONS,
+    FEATURES,
+    LEFT,
+    NEAR,
+    NONE,
+    RIGHT,
+    ROOT,
+    AStar,
+    Floats,
+    Found,
+    Tree,
+)
 from .walk import is_leaf, is_point, row_of
 
 NO_LIMIT = 2**62
@@ -21,9 +35,43 @@ def prefetch_children(tree: Tree, node: int) -> None:
         child = tree.nodes[node, side]
         if is_point(child):
             prefetch(tree.points, row_of(child))
+        elif tree.nodes[child, FEATURES] != NONE:
+            prefetch(tree.boxes, tree.nodes[child, FEATURES])
         else:
-            prefetch(tree.boxes, row_of(child))
-            prefetch(tree.nodes, child)
+            for below in range(LEFT, RIGHT + 1):
+                grandchild = tree.nodes[child, below]
+                if is_point(grandchild):
+                    prefetch(tree.points, row_of(grandchild))
+
+
+@kernel
+def prefetch_links(tree: Tree, node: int) -> None:
+    """Fetch the links of a node's children, which tell where their boxes are."""
+    if not is_leaf(tree, node):
+        prefetch(tree.nodes, tree.nodes[node, LEFT])
+        prefetch(tree.nodes, tree.nodes[node, RIGHT])
+
+
+@kernel
+def offer_small(tree: Tree, found: Found, x: Floats, node: int) -> int:
+    """Take leaves of a small node among the best; how many distances it takes to expand it.
+
+    (That is two for each internal node below, though no more than the leaves' are computed: a beam
+    may use its short cut only if it would have kept all these nodes.)
+    """
+    count, a, b, c, d = points_of(tree, node)
+    offer_point(tree, found, x, a)
+    offer_point(tree, found, x, b)
+    if count > 2:
+        offer_point(tree, found, x, c)
+    if count > 3:
+        offer_point(tree, found, x, d)
+    return 2 * count - 1
+
+
+@kernel
+def offer_point(tree: Tree, found: Found, x: Floats, leaf: int) -> None:
+    offer_leaf(tree, found, x, leaf, point_distance(x, tree.points[row_of(leaf)]))
 
 
 @kernel
@@ -37,16 +85,18 @@ def astar(tree: Tree, work: AStar, x: Floats) -> None:
 
 @kernel
 def limited_astar(tree: Tree, work: AStar, x: Floats, limit: int) -> bool:
-    """A* search that gives up once `limit` distances are computed; whether it came to its end."""
+    """A* search that gives up once `limit` distances are computed; whether it came to its end
+    with no more."""
     found = work.found
     clear(found, INFINITY)
     root = tree.state[ROOT]
-    near = min_to_box(tree, x, root)
     distances, expansions, waiting, ended = 1, 0, 0, True
-    if is_leaf(tree, root):
-        offer_leaf(tree, found, x, root, near)
+    if is_small(tree, root):
+        distances = offer_small(tree, found, x, root)
+    elif is_leaf(tree, root):
+        offer_leaf(tree, found, x, root, min_to_box(tree, x, root))
     else:
-        waiting = push(work.keys, work.nodes, 0, near, root)
+        waiting = push(work.keys, work.nodes, 0, min_to_box(tree, x, root), root)
     last = found.distances.shape[0] - 1
     while waiting > 0 and work.keys[0] <= loosen(found.distances[last, NEAR], x.shape[0]):
         if distances >= limit:
@@ -57,6 +107,11 @@ def limited_astar(tree: Tree, work: AStar, x: Floats, limit: int) -> bool:
         expansions += 1
         for side in range(LEFT, RIGHT + 1):
             child = tree.nodes[node, side]
+            if is_small(tree, child):
+                distances += offer_small(tree, found, x, child)
+                continue
+            if not is_point(child):
+                prefetch_links(tree, child)
             near = min_to_box(tree, x, child)
             distances += 1
             if is_point(child) or is_leaf(tree, child):
@@ -66,4 +121,4 @@ def limited_astar(tree: Tree, work: AStar, x: Floats, limit: int) -> bool:
                 prefetch_children(tree, child)
     work.done[DISTANCES] += distances
     work.done[EXPANSIONS] += expansions
-    return ended
+    return ended and distances <= limit

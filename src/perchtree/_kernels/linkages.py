@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .features import fit_box, resize
 from .jit import kernel
-from .links import fit_box
 from .moments import (
     CLOSER,
     fit_height,
@@ -81,7 +81,7 @@ def fit_nodes(tree: Tree, nodes: Ints) -> None:
     for place in range(nodes.shape[0]):
         node = nodes[place]
         left, right = tree.nodes[node, LEFT], tree.nodes[node, RIGHT]
-        tree.nodes[node, SIZE] = tree.nodes[left, SIZE] + tree.nodes[right, SIZE]
+        resize(tree, node, tree.nodes[left, SIZE] + tree.nodes[right, SIZE])
         fit_box(tree, node)
         fit_moments(tree, node)
 

@@ -9,8 +9,8 @@ Layout, all numbers little-endian:
     32     header: JSON, then zeros up to a multiple of 64
     ...    the arrays in the order of the header; each is followed by zeros up to a multiple of 64
 
-The header of format 2 is {"sections": {name: {"meta": ..., "optional": ..., "arrays": [...]}}};
-each array has a name, dtype, shape and checksum. In format 1 it is {"meta": ..., "arrays": [...]},
+The header is {"sections": {name: {"meta": ..., "optional": ..., "arrays": [...]}}};
+each array has a name, dtype, shape and checksum. In format 1 it was {"meta": ..., "arrays": [...]},
 which is read as one section. Equal content makes equal bytes: everything is in alphabetical order.
 
 What the header says is compared with the size of the file before anything is allocated, so a file
@@ -34,7 +34,7 @@ from ..errors import CorruptFileError
 from .replacing import replacing
 
 MAGIC = b"\x89PERCH\r\n"
-VERSION = 2
+VERSION = 3
 FORMAT_1 = "format 1"
 """The section that a file of format 1 consists of."""
 
