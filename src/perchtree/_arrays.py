@@ -46,8 +46,12 @@ from ._kernels.schema import (
 _SHORT = 2**20
 """Bytes below which an array is simply copied when it grows."""
 
-LARGE = 0.38
-"""Share of internal nodes that are not small: 0.33 to 0.43 in trees of nine data sets."""
+SHORT_ROWS = 64
+"""Fewer features take less time to read than links: then a small node holds no more than a pair."""
+
+LARGE = {0: 1.0, 2: 0.65, MOST_SMALL: 0.38}
+"""Share of internal nodes that are larger than this: 0.61 to 0.69 and 0.33 to 0.43 in trees of nine
+data sets."""
 
 _APART = ("state", "spare")
 """Arrays that do not grow."""
@@ -187,7 +191,7 @@ def empty_tree(
     state = np.zeros(len(STATE), np.int64)
     state[[ROOT, FREE_POINT, FREE_BOX, FREE_FEATURES]] = NONE
     state[MAX_LEAVES] = NONE if max_leaves is None else max_leaves
-    state[SMALL] = MOST_SMALL if max_leaves is None else 0
+    state[SMALL] = small_size(n_features, max_leaves)
     return Tree(
         nodes=np.zeros((0, NODE_COLUMNS), np.int32),
         points=np.zeros((0, n_features), np.float32),
@@ -198,6 +202,13 @@ def empty_tree(
         state=state,
         lists=np.zeros((0, listed, ENTRY), np.int32),
     )
+
+
+def small_size(n_features: int, max_leaves: int | None) -> int:
+    """The most points of a node that keeps no features: see `SMALL` in the schema."""
+    if max_leaves is not None:
+        return 0
+    return MOST_SMALL if n_features >= SHORT_ROWS else 2
 
 
 def used_rows(tree: Tree) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -237,7 +248,7 @@ def estimate_bytes(tree: Tree, n_points: int) -> int:
     """What the arrays will take with this many points, all different, spare capacity aside."""
     most_points, most_boxes = _most_rows(int(tree.state[MAX_LEAVES]))
     points, boxes = min(n_points, most_points), min(n_points, most_boxes)
-    large = int(LARGE * boxes) if tree.state[SMALL] else boxes
+    large = int(LARGE[int(tree.state[SMALL])] * boxes)
     n_features = tree.points.shape[1]
     of_point = 4 * n_features + 4 * tree.lists.shape[1] * ENTRY
     of_large = 8 * n_features + 8 * tree.means.shape[1]

@@ -22,7 +22,6 @@ from ._kernels.numbering import box_node, node_rows, point_node
 from ._kernels.schema import (
     BOX_ROWS,
     CHANGES,
-    FEATURES,
     FIRST,
     LAST,
     LEAF,
@@ -282,7 +281,6 @@ def plant(
     nodes = tree.nodes
     nodes[: node_rows(n, n - 1)] = 0
     nodes[leaves] = NONE
-    nodes[leaves, FEATURES] = 0
     nodes[leaves, SIZE] = np.bincount(leaf_of, minlength=n)
     order = np.argsort(leaf_of, kind="stable")
     begins = np.r_[True, np.diff(leaf_of[order]) > 0]

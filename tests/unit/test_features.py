@@ -1,11 +1,13 @@
 """Boxes and means: of large nodes they are kept, of small ones computed; both must be right."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perchtree import ClusterTree, CorruptFileError, InvariantError
+from perchtree import ClusterTree, CorruptFileError, InvariantError, _arrays
 from perchtree._arrays import copied, used_rows
 from perchtree._centres import node_boxes, node_centres
 from perchtree._kernels.features import MOST_SMALL
@@ -22,6 +24,12 @@ from perchtree.clusters.cuts import points_below
 from perchtree.files.trees import verified
 
 MODES = [{}, {"linkage": "box"}, {"linkage": "ward", "graft": 0}, {"max_leaves": 8}]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_nodes_as_of_long_rows():
+    with mock.patch.object(_arrays, "SHORT_ROWS", 0):
+        yield
 
 
 def grown(settings, *, n_points=60, seed=0):
@@ -68,6 +76,15 @@ def test_nodes_of_few_points_keep_none(settings):
     assert lengths["means"] in (0, lengths["boxes"])
 
 
+@pytest.mark.parametrize(("n_features", "few"), [(3, 2), (63, 2), (64, 4)])
+def test_of_short_rows_fewer_points_are_few(n_features, few):
+    with mock.patch.object(_arrays, "SHORT_ROWS", 64):
+        tree = ClusterTree(n_features, search="astar")
+    tree.insert(np.random.default_rng(0).normal(size=(30, n_features)))
+    tree.check()
+    assert tree._tree.state[SMALL] == few
+
+
 def test_rows_are_given_back_and_used_again():
     tree = ClusterTree(2, search="astar")
     X = np.random.default_rng(0).normal(size=(200, 2))
@@ -96,18 +113,25 @@ def test_copies_make_a_node_large():
     assert tree._tree.state[FREE_FEATURES] == 0
 
 
-@pytest.mark.parametrize("settings", MODES, ids=str)
-def test_a_tree_from_a_file_makes_room_for_features(settings, tmp_path):
-    """In a file there are as many rows as are used, and a removal may need more."""
-    tree = grown(settings)
+@pytest.mark.parametrize(
+    ("settings", "change"),
+    [*((mode, "remove") for mode in MODES), ({}, "refine"), ({"max_leaves": 8}, "refine")],
+    ids=str,
+)
+def test_a_tree_from_a_file_makes_room_for_features(settings, change, tmp_path):
+    """In a file there are as many rows as are used, and repairs may need more."""
     for seed in range(12):
-        gone = np.random.default_rng(seed).permutation(tree.ids)[:3]
+        random = np.random.default_rng(seed)
+        tree = ClusterTree(3, search="astar", **settings)
+        tree.insert(random.normal(size=(50, 3)))
+        gone = random.permutation(50)[:3]
         tree.save(tmp_path / "tree.perch")
         again = ClusterTree.load(tmp_path / "tree.perch")
         for each in (tree, again):
-            each.remove(gone)
-            if each.settings.has_linkage:
-                each.refine()
+            if change == "refine":
+                each.refine(neighbors=10)
+            else:
+                each.remove(gone)
             each.check()
         for name, array in used_rows(tree._tree):
             assert np.array_equal(array, dict(used_rows(again._tree))[name]), name

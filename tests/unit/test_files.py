@@ -20,8 +20,8 @@ from numba.core import config
 
 from in_threads import join, start
 from perchtree import ClusterTree, Collection, CorruptFileError, Event, Perch, check_file
+from perchtree._arrays import small_size
 from perchtree._centres import node_boxes
-from perchtree._kernels.features import MOST_SMALL
 from perchtree._kernels.numbering import box_node
 from perchtree._kernels.schema import (
     BOX_ROWS,
@@ -597,7 +597,7 @@ def test_of_older_files_few_features_stay(tmp_path, version, mmap):
     tree.check()
     expected = small_tree(linkage="box")._tree
     nodes = box_node(np.arange(int(expected.state[BOX_ROWS])))
-    large = np.count_nonzero(expected.nodes[nodes, SIZE] > MOST_SMALL)
+    large = np.count_nonzero(expected.nodes[nodes, SIZE] > small_size(2, None))
     assert 0 < len(tree._tree.boxes) == large < len(nodes)
     assert np.array_equal(node_boxes(tree._tree, nodes), node_boxes(expected, nodes))
     tree.save(tmp_path / "again.perch")

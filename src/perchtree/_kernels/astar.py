@@ -4,7 +4,7 @@ from .distances import INFINITY, min_to_box, point_distance
 from .features import is_small, points_of
 from .found import clear, loosen, offer_leaf
 from .heap import pop, push
-from .jit import kernel
+from .jit import inlined, kernel
 from .prefetch import prefetch
 from .schema import (
     DISTANCES,
@@ -23,6 +23,9 @@ from .schema import (
 from .walk import is_leaf, is_point, row_of
 
 NO_LIMIT = 2**62
+
+HEAD = 16
+"""Features that are looked at first of points whose node has no box: most are too far by these."""
 
 
 @kernel
@@ -44,15 +47,19 @@ def prefetch_children(tree: Tree, node: int) -> None:
                     prefetch(tree.points, row_of(grandchild))
 
 
-@kernel
-def prefetch_links(tree: Tree, node: int) -> None:
-    """Fetch the links of a node's children, which tell where their boxes are."""
-    if not is_leaf(tree, node):
-        prefetch(tree.nodes, tree.nodes[node, LEFT])
-        prefetch(tree.nodes, tree.nodes[node, RIGHT])
+@inlined
+def offer_point(tree: Tree, found: Found, x: Floats, leaf: int) -> None:
+    """Take a leaf among the best, unless a few features tell that it is too far."""
+    point, last = tree.points[row_of(leaf)], found.distances.shape[0] - 1
+    head = min(HEAD, x.shape[0])
+    near = point_distance(x[:head], point[:head])
+    if near <= loosen(found.distances[last, NEAR], x.shape[0]):
+        near = point_distance(x, point)
+        if near <= found.distances[last, NEAR]:
+            offer_leaf(tree, found, x, leaf, near)
 
 
-@kernel
+@inlined
 def offer_small(tree: Tree, found: Found, x: Floats, node: int) -> int:
     """Take leaves of a small node among the best; how many distances it takes to expand it.
 
@@ -67,11 +74,6 @@ def offer_small(tree: Tree, found: Found, x: Floats, node: int) -> int:
     if count > 3:
         offer_point(tree, found, x, d)
     return 2 * count - 1
-
-
-@kernel
-def offer_point(tree: Tree, found: Found, x: Floats, leaf: int) -> None:
-    offer_leaf(tree, found, x, leaf, point_distance(x, tree.points[row_of(leaf)]))
 
 
 @kernel
@@ -91,13 +93,13 @@ def limited_astar(tree: Tree, work: AStar, x: Floats, limit: int) -> bool:
     clear(found, INFINITY)
     root = tree.state[ROOT]
     distances, expansions, waiting, ended = 1, 0, 0, True
+    last = found.distances.shape[0] - 1
     if is_small(tree, root):
         distances = offer_small(tree, found, x, root)
     elif is_leaf(tree, root):
         offer_leaf(tree, found, x, root, min_to_box(tree, x, root))
     else:
         waiting = push(work.keys, work.nodes, 0, min_to_box(tree, x, root), root)
-    last = found.distances.shape[0] - 1
     while waiting > 0 and work.keys[0] <= loosen(found.distances[last, NEAR], x.shape[0]):
         if distances >= limit:
             ended = False
@@ -110,12 +112,11 @@ def limited_astar(tree: Tree, work: AStar, x: Floats, limit: int) -> bool:
             if is_small(tree, child):
                 distances += offer_small(tree, found, x, child)
                 continue
-            if not is_point(child):
-                prefetch_links(tree, child)
             near = min_to_box(tree, x, child)
             distances += 1
             if is_point(child) or is_leaf(tree, child):
-                offer_leaf(tree, found, x, child, near)
+                if near <= found.distances[last, NEAR]:
+                    offer_leaf(tree, found, x, child, near)
             elif near <= loosen(found.distances[last, NEAR], x.shape[0]):
                 waiting = push(work.keys, work.nodes, waiting, near, child)
                 prefetch_children(tree, child)

@@ -2,6 +2,9 @@
 
 Small nodes, which hold at most MOST_SMALL points, keep neither: both are computed from their
 points, so that they depend on the node alone. All other kernels that need a box or a mean ask here.
+
+What is asked for most often is inlined: a call passes all arrays of the tree, which in low
+dimension took longer than what was called.
 """
 
 import numpy as np
@@ -23,15 +26,15 @@ from .schema import (
 from .walk import is_point, point_node, row_of
 
 MOST_SMALL = 4
-"""The largest SMALL. Two in three internal nodes have no more points. With 8 it would be four in
-five, but to find and read as many points took longer than to read a mean."""
+"""The largest SMALL. Six in ten internal nodes have no more points. With 8 it would be eight in
+ten, but to find and read as many points took longer than to read a mean."""
 
 ONE, OTHER, UNION = range(3)
 SPARES = 3
 """Rows of `Tree.spare`, each for the mean or the box of one node at a time."""
 
 
-@kernel
+@inlined
 def is_small(tree: Tree, node: int) -> bool:
     """Whether a node has points below it, but no features of its own."""
     return bool(not is_point(node) and tree.nodes[node, FEATURES] == NONE)
@@ -75,7 +78,6 @@ def take_features(tree: Tree, node: int) -> None:
         tree.state[FEATURE_ROWS] = row + 1
     else:
         tree.state[FREE_FEATURES] = tree.nodes[point_node(row), FEATURES]
-        tree.nodes[point_node(row), FEATURES] = 0
     tree.nodes[node, FEATURES] = row
 
 
@@ -97,16 +99,23 @@ def return_features(tree: Tree, node: int) -> None:
 
 
 @kernel
+def change_features(tree: Tree, node: int) -> None:
+    """Give a node a row of features, or take it away."""
+    if tree.nodes[node, FEATURES] == NONE:
+        take_features(tree, node)
+    else:
+        return_features(tree, node)
+
+
+@inlined
 def resize(tree: Tree, node: int, size: int) -> None:
     """Count the points below a node that is not a point: it has features if they are many.
 
     New features are yet to be made.
     """
     tree.nodes[node, SIZE] = size
-    if size <= tree.state[SMALL]:
-        return_features(tree, node)
-    elif tree.nodes[node, FEATURES] == NONE:
-        take_features(tree, node)
+    if (size > tree.state[SMALL]) != (tree.nodes[node, FEATURES] != NONE):
+        change_features(tree, node)
 
 
 # Boxes
@@ -143,7 +152,7 @@ def spare_box(tree: Tree, place: int) -> Floats:
     return tree.spare[place].view(np.float32).reshape((2, tree.spare.shape[1]))
 
 
-@kernel
+@inlined
 def bring_box(tree: Tree, node: int, place: int) -> None:
     """Before corners of a node are asked for: if it is small, its box is put into `spare`."""
     if is_small(tree, node):
@@ -202,6 +211,10 @@ def gather_mean(tree: Tree, node: int, mean: Doubles) -> None:
         of_two, of_three = tree.nodes[b, SIZE] / size, tree.nodes[c, SIZE] / size
         of_four = tree.nodes[d, SIZE] / size
     one, two = tree.points[row_of(a)], tree.points[row_of(b)]
+    if count == 2:
+        for j in range(mean.shape[0]):
+            mean[j] = np.float64(one[j]) + of_two * (np.float64(two[j]) - np.float64(one[j]))
+        return
     three, four = tree.points[row_of(c)], tree.points[row_of(d)]
     for j in range(mean.shape[0]):
         start = np.float64(one[j])
@@ -211,7 +224,7 @@ def gather_mean(tree: Tree, node: int, mean: Doubles) -> None:
         mean[j] = start + moved
 
 
-@kernel
+@inlined
 def bring_mean(tree: Tree, node: int, place: int) -> None:
     """Before the mean of a node is asked for: if it is small, it is put into `spare`."""
     if is_small(tree, node):

@@ -7,7 +7,7 @@ float64: nothing cancels, however far from zero the data is.
 import numpy as np
 
 from .features import ONE, OTHER, UNION, bring_mean, mean_of, points_of
-from .jit import kernel
+from .jit import inlined, kernel
 from .prefetch import prefetch
 from .schema import (
     FEATURES,
@@ -104,6 +104,17 @@ def squared_gap(tree: Tree, a: int, b: int) -> float:
 
 
 @kernel
+def squared_gaps(tree: Tree, node: int, left: int, right: int) -> tuple[float, float]:
+    """The squared distances from the mean of one node to those of two others."""
+    if is_point(node):
+        x = tree.points[row_of(node)]
+        return gap_from(tree, x, left), gap_from(tree, x, right)
+    bring_mean(tree, node, ONE)
+    mean = mean_of(tree, node, ONE)
+    return gap_from(tree, mean, left), gap_from(tree, mean, right)
+
+
+@inlined
 def gap_from(tree: Tree, mean: Doubles, node: int) -> float:
     """The squared distance from a mean, or a point, to that of a node."""
     if is_point(node):
@@ -112,7 +123,7 @@ def gap_from(tree: Tree, mean: Doubles, node: int) -> float:
     return gap_between(mean, mean_of(tree, node, OTHER))
 
 
-@kernel
+@inlined
 def gap_between(one: Doubles, other: Doubles) -> float:
     total = 0.0
     for j in range(one.shape[0]):
@@ -149,7 +160,7 @@ def join_means(tree: Tree, a: int, b: int, share: float, mean: Doubles) -> float
     return join_mean(tree, mean_of(tree, a, ONE), b, share, mean)
 
 
-@kernel
+@inlined
 def join_mean(tree: Tree, one: Doubles, b: int, share: float, mean: Doubles) -> float:
     """The same, of a mean, or a point, and a node."""
     if is_point(b):
@@ -158,7 +169,7 @@ def join_mean(tree: Tree, one: Doubles, b: int, share: float, mean: Doubles) -> 
     return move_between(one, mean_of(tree, b, OTHER), share, mean)
 
 
-@kernel
+@inlined
 def move_between(one: Doubles, other: Doubles, share: float, mean: Doubles) -> float:
     total = 0.0
     for j in range(mean.shape[0]):

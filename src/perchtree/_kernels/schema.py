@@ -97,8 +97,8 @@ class Tree(NamedTuple):
       that was, so what has changed since is found from the root. NONE in old files.
     - FEATURES: the node's row of `boxes` and `means`. NONE if it is small, that is, holds no more
       than SMALL points: what is needed of its box and mean is computed from its points. These are
-      few, and most internal nodes are small. In node 2r, if row r of `boxes` and `means` is free:
-      the next free row; 0 if it is not.
+      few, and most internal nodes are small. In node 2r, if row r of `boxes` and `means` is free,
+      the next free row; otherwise nothing.
 
     A freed node has SIZE 0, no children, and as PARENT the next free one of its kind.
 
@@ -133,8 +133,8 @@ class Tree(NamedTuple):
     - CHANGES: grows with every change; what was made from the tree holds while it stays.
     - MAX_LEAVES: the bound of collapsed mode; NONE without it.
     - POINT_ROWS, BOX_ROWS: nodes of each kind ever used; FREE_POINT, FREE_BOX: the first free one.
-    - SMALL: so many points a small node may hold, for as long as the tree lives. 0 in collapsed
-      mode, where leaves need boxes and the bound on leaves bounds memory.
+    - SMALL: so many points a small node may hold, as long as the tree lives: fewer if rows are
+      short. 0 in collapsed mode, where leaves need boxes and the bound on leaves bounds memory.
     - FEATURE_ROWS: rows of `boxes` and `means` ever used; FREE_FEATURES: the first free one.
 
     `lists`: int32 (rows, k, 3), in a tree with edges the neighbours of each leaf, the nearest

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.features import MOST_SMALL
+from .._arrays import small_size
 from .._kernels.numbering import box_node, row_of
 from .._kernels.schema import (
     BOX_ROWS,
@@ -40,7 +40,8 @@ def with_features(tree: Tree) -> Tree:
     nodes[:, :FEATURES] = tree.nodes
     state = np.zeros(len(STATE), np.int64)
     state[:N_STATE] = tree.state[:N_STATE]
-    state[SMALL] = MOST_SMALL if tree.state[MAX_LEAVES] == NONE else 0
+    max_leaves = None if tree.state[MAX_LEAVES] == NONE else int(tree.state[MAX_LEAVES])
+    state[SMALL] = small_size(tree.points.shape[1], max_leaves)
     boxes = box_node(np.arange(int(tree.state[BOX_ROWS])))
     nodes[boxes, FEATURES] = NONE
     large = boxes[nodes[boxes, SIZE] > state[SMALL]]
