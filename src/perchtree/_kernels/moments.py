@@ -30,6 +30,18 @@ CLOSER = 1 - 1e-5
 
 
 @kernel
+def prefetch_points(tree: Tree, node: int) -> None:
+    """Fetch the points of a small node."""
+    count, a, b, c, d = points_of(tree, node)
+    prefetch(tree.points, row_of(a))
+    prefetch(tree.points, row_of(b))
+    if count > 2:
+        prefetch(tree.points, row_of(c))
+    if count > 3:
+        prefetch(tree.points, row_of(d))
+
+
+@inlined
 def prefetch_mean(tree: Tree, node: int) -> None:
     """Fetch a node's mean, which will be read soon, or the points of which it is made."""
     if is_point(node):
@@ -37,13 +49,7 @@ def prefetch_mean(tree: Tree, node: int) -> None:
     elif tree.nodes[node, FEATURES] != NONE:
         prefetch(tree.means, tree.nodes[node, FEATURES])
     else:
-        count, a, b, c, d = points_of(tree, node)
-        prefetch(tree.points, row_of(a))
-        prefetch(tree.points, row_of(b))
-        if count > 2:
-            prefetch(tree.points, row_of(c))
-        if count > 3:
-            prefetch(tree.points, row_of(d))
+        prefetch_points(tree, node)
 
 
 @kernel
@@ -150,7 +156,7 @@ def fit_mean(tree: Tree, node: int) -> float:
     return join_means(tree, left, right, share, tree.means[row])
 
 
-@kernel
+@inlined
 def join_means(tree: Tree, a: int, b: int, share: float, mean: Doubles) -> float:
     """Put the mean of what two nodes hold into `mean`, `share` being the second one's of the
     points; the squared gap between the two."""
