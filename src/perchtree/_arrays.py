@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._kernels.features import MOST_SMALL, SPARES
 from ._kernels.nearby import CLIMBED, EXPANDED
 from ._kernels.numbering import node_rows
 from ._kernels.schema import (
     BOX_ROWS,
     ENTRY,
+    FEATURE_ROWS,
     FREE_BOX,
+    FREE_FEATURES,
     FREE_POINT,
     ID_COLUMNS,
     MAX_LEAVES,
@@ -26,11 +29,13 @@ from ._kernels.schema import (
     NONE,
     POINT_ROWS,
     ROOT,
+    SMALL,
     STATE,
     WORK,
     AStar,
     Beam,
     Counts,
+    Doubles,
     Found,
     Nearby,
     Queue,
@@ -38,8 +43,18 @@ from ._kernels.schema import (
     Upkeep,
 )
 
-_SMALL = 2**20
+_SHORT = 2**20
 """Bytes below which an array is simply copied when it grows."""
+
+SHORT_ROWS = 64
+"""Fewer features take less time to read than links: then a small node holds no more than a pair."""
+
+LARGE = {0: 1.0, 2: 0.65, MOST_SMALL: 0.38}
+"""Share of internal nodes that are larger than this: 0.61 to 0.69 and 0.33 to 0.43 in trees of nine
+data sets."""
+
+_APART = ("state", "spare")
+"""Arrays that do not grow."""
 
 
 class Growing:
@@ -79,7 +94,7 @@ class Growing:
             except (OSError, ValueError, OverflowError) as error:
                 raise MemoryError(f"cannot allocate {n_bytes:,} bytes: {error}") from None
         old = self.array
-        if n_bytes < _SMALL or not hasattr(mmap, "MAP_ANONYMOUS"):
+        if n_bytes < _SHORT or not hasattr(mmap, "MAP_ANONYMOUS"):
             larger = np.zeros((rows, *self._shape), self._dtype)
             larger[:used] = old[:used]
             self._map, self._rows, self._array = None, rows, larger
@@ -114,11 +129,12 @@ class Storage:
 
     def __init__(self, tree: Tree) -> None:
         self._growing = {
-            name: Growing(array) for name, array in tree._asdict().items() if name != "state"
+            name: Growing(array) for name, array in tree._asdict().items() if name not in _APART
         }
         self.state = tree.state
         """It is never replaced, so it can be read at any time."""
-        self.shown: Tree | None = tree
+        self._spare = make_spare(tree)
+        self.shown: Tree | None = tree._replace(spare=self._spare)
         """What `show` made last; None while arrays grow."""
 
     def show(self) -> Tree:
@@ -128,11 +144,11 @@ class Storage:
         after would be taken for the arrays as they are.
         """
         arrays = {name: growing.array for name, growing in self._growing.items()}
-        self.shown = Tree(**arrays, state=self.state)
+        self.shown = Tree(**arrays, state=self.state, spare=self._spare)
         return self.shown
 
     def make_room(self, n_more: int) -> None:
-        """Make space for `n_more` points.
+        """Make space for `n_more` points, and for features of all nodes that may come to have some.
 
         The first call gets exactly the size it asks for; later growth at least doubles, so that
         many small inserts cost linear time. Memory that is not used yet is not resident. Wherever
@@ -140,6 +156,7 @@ class Storage:
         """
         ids, points, boxes = self.state[[NEXT_ID, POINT_ROWS, BOX_ROWS]].tolist()
         most_points, most_boxes = _most_rows(int(self.state[MAX_LEAVES]))
+        features = int(self.state[FEATURE_ROWS])
         in_use = points, boxes
         if self.state[MAX_LEAVES] == NONE:  # rows of removed points are used again
             in_use = int(self.state[N_LEAVES]), int(self.state[N_LEAVES])
@@ -156,12 +173,12 @@ class Storage:
         grow = self._growing
         grow["ids"].grow(new_ids, ids)
         grow["nodes"].grow(node_rows(new_points, new_boxes), node_rows(points, boxes))
-        grow["means"].grow(new_moments, boxes)
+        grow["means"].grow(new_moments, features)
         grow["moments"].grow(new_moments, boxes)
         grow["lists"].grow(new_lists, points)
         # These tell whether there is room: should one of the others fail, it is tried again.
         grow["points"].grow(new_points, points)
-        grow["boxes"].grow(new_boxes, boxes)
+        grow["boxes"].grow(new_boxes, features)
 
 
 def empty_tree(
@@ -172,8 +189,9 @@ def empty_tree(
     listed: int = 0,
 ) -> Tree:
     state = np.zeros(len(STATE), np.int64)
-    state[[ROOT, FREE_POINT, FREE_BOX]] = NONE
+    state[[ROOT, FREE_POINT, FREE_BOX, FREE_FEATURES]] = NONE
     state[MAX_LEAVES] = NONE if max_leaves is None else max_leaves
+    state[SMALL] = small_size(n_features, max_leaves)
     return Tree(
         nodes=np.zeros((0, NODE_COLUMNS), np.int32),
         points=np.zeros((0, n_features), np.float32),
@@ -186,22 +204,34 @@ def empty_tree(
     )
 
 
+def small_size(n_features: int, max_leaves: int | None) -> int:
+    """The most points of a node that keeps no features: see `SMALL` in the schema."""
+    if max_leaves is not None:
+        return 0
+    return MOST_SMALL if n_features >= SHORT_ROWS else 2
+
+
 def used_rows(tree: Tree) -> Iterator[tuple[str, NDArray[Any]]]:
-    """The arrays by name, not copied, without their spare capacity."""
+    """The arrays by name, not copied, without their spare capacity and what is no part of it."""
     ids, points, boxes = tree.state[[NEXT_ID, POINT_ROWS, BOX_ROWS]].tolist()
+    features = int(tree.state[FEATURE_ROWS])
     lengths = {
-        "nodes": node_rows(points, boxes), "points": points, "lists": points, "ids": ids,
-        "state": None,
+        "nodes": node_rows(points, boxes), "points": points, "boxes": features, "means": features,
+        "moments": boxes, "ids": ids, "state": None, "lists": points,
     }  # fmt: skip
-    for name, array in tree._asdict().items():
-        if name == "lists" and not has_edges(tree):
-            continue
-        yield name, array[: lengths.get(name, boxes)]
+    for name, length in lengths.items():
+        if name != "lists" or has_edges(tree):
+            yield name, getattr(tree, name)[:length]
 
 
 def copied(tree: Tree) -> Tree:
     """An independent copy, without spare capacity."""
     return Tree(**{name: array.copy() for name, array in used_rows(tree)})
+
+
+def make_spare(tree: Tree) -> Doubles:
+    """What kernels that change the tree need beside it: see `Tree.spare`."""
+    return np.zeros((SPARES, tree.points.shape[1]))
 
 
 def has_moments(tree: Tree) -> bool:
@@ -218,14 +248,14 @@ def estimate_bytes(tree: Tree, n_points: int) -> int:
     """What the arrays will take with this many points, all different, spare capacity aside."""
     most_points, most_boxes = _most_rows(int(tree.state[MAX_LEAVES]))
     points, boxes = min(n_points, most_points), min(n_points, most_boxes)
+    large = int(LARGE[int(tree.state[SMALL])] * boxes)
     n_features = tree.points.shape[1]
-    of_point = 4 * n_features
-    of_box = 2 * of_point
-    of_point += 4 * tree.lists.shape[1] * ENTRY
-    if has_moments(tree):
-        of_box += 8 * (n_features + tree.moments.shape[1])
+    of_point = 4 * n_features + 4 * tree.lists.shape[1] * ENTRY
+    of_large = 8 * n_features + 8 * tree.means.shape[1]
+    of_box = 8 * tree.moments.shape[1] if has_moments(tree) else 0
     of_nodes = node_rows(points, boxes) * 4 * NODE_COLUMNS
-    return int(points * of_point + boxes * of_box + of_nodes + n_points * 4 * ID_COLUMNS)
+    of_ids = n_points * 4 * ID_COLUMNS
+    return int(points * of_point + large * of_large + boxes * of_box + of_nodes + of_ids)
 
 
 def _capacity(length: int, needed: int, most: int) -> int:
@@ -263,10 +293,13 @@ def _frontier(tree: Tree) -> int:
     return len(tree.points) // 2 + 2
 
 
-def make_beam(width: int, k: int, done: Counts) -> Beam:
+def make_beam(width: int, n_features: int, k: int, done: Counts) -> Beam:
     """Working memory for beam searches of k leaves, with no rows."""
-    keys, nodes = np.empty((2, 2 * width), np.int64), np.empty((2, 2 * width), np.int32)
-    return Beam(keys, nodes, np.empty(0, np.int32), np.zeros(1, np.int64), make_found(k), done)
+    return Beam(
+        np.empty((2, 2 * width), np.int64), np.empty((2, 2 * width), np.int32),
+        np.empty((2, n_features), np.float32), np.empty(0, np.int32), np.zeros(1, np.int64),
+        make_found(k), done,
+    )  # fmt: skip
 
 
 def make_upkeep(tree: Tree, neighbors: int, done: Counts) -> Upkeep:

@@ -7,14 +7,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._arrays import has_edges, has_moments
-from ._centres import node_centres
+from ._centres import node_boxes, node_centres
+from ._kernels.features import MOST_SMALL
 from ._kernels.measure import mark_reached
 from ._kernels.numbering import box_node, is_point, point_node, row_of
 from ._kernels.schema import (
     BOX_ROWS,
     EDGES,
+    FEATURE_ROWS,
+    FEATURES,
     FIRST,
     FREE_BOX,
+    FREE_FEATURES,
     FREE_POINT,
     HEIGHT,
     LAST,
@@ -36,6 +40,7 @@ from ._kernels.schema import (
     ROOT,
     SCATTER,
     SIZE,
+    SMALL,
     SQUARE,
     WEIGHT,
     Counts,
@@ -78,6 +83,7 @@ def check_structure(tree: Tree) -> tuple[Nodes, Nodes]:
         _require(tree.state[[N_LEAVES]] == 0, root, "has leaves in an empty tree")
         live = _live_nodes(tree)
         _require(np.zeros(len(live), bool), live, "is used in an empty tree")
+        _check_feature_rows(tree, live)
         return live, live
     live = _check_links(tree)
     internal = live[tree.nodes[live, LEFT] != NONE]
@@ -87,6 +93,7 @@ def check_structure(tree: Tree) -> tuple[Nodes, Nodes]:
         _require(is_point(leaves), leaves, "is a leaf without a point")
     _check_leaves(tree, leaves, ids)
     _check_sizes(tree, internal)
+    _check_feature_rows(tree, live)
     if has_edges(tree):
         _check_lists(tree, leaves)
     return internal, leaves
@@ -150,6 +157,31 @@ def _live_nodes(tree: Tree) -> NDArray[np.int64]:
     return np.concatenate(live)
 
 
+def _check_feature_rows(tree: Tree, live: Nodes) -> None:
+    """Nodes have rows of features, each one of its own, if they hold many points; every other row
+    ever used is in the list of free ones."""
+    small, n_rows = int(tree.state[SMALL]), int(tree.state[FEATURE_ROWS])
+    if not 0 <= small <= MOST_SMALL or (small and tree.state[MAX_LEAVES] != NONE):
+        _fail(int(tree.state[ROOT]), f"is the root of a tree in which {small} points are few")
+    nodes = live[~is_point(live)]
+    rows = tree.nodes[nodes, FEATURES]
+    has_row = tree.nodes[nodes, SIZE] > small
+    _require((rows != NONE) == has_row, nodes, "has features and few points, or neither")
+    _require((rows >= NONE) & (rows < n_rows), nodes, "has features that do not exist")
+    holder = np.full(n_rows, NONE)
+    holder[rows[has_row]] = nodes[has_row]
+    _require(holder[rows[has_row]] == nodes[has_row], nodes[has_row], "has features of another")
+    listed: list[int] = []
+    row = int(tree.state[FREE_FEATURES])
+    while 0 <= row < n_rows and len(listed) <= n_rows and holder[row] == NONE:
+        listed.append(row)
+        row = int(tree.nodes[point_node(row), FEATURES])
+    if row != NONE:
+        _fail(point_node(row), "lists features as free that are in use or do not exist")
+    _require(np.array([len(set(listed)) == np.count_nonzero(holder == NONE)]),
+             np.array([tree.state[ROOT]]), "is the root of features that nobody has")  # fmt: skip
+
+
 def check_collapsed(
     tree: Tree, queue: Queue, find_keys: Callable[[Tree, Counts, Counts], None]
 ) -> None:
@@ -175,16 +207,23 @@ def check_collapsed(
 
 def _check_free(tree: Tree) -> None:
     """Nothing is left of what free rows have held."""
-    for kind, rows, features in (
-        (point_node, POINT_ROWS, tree.points),
-        *([(point_node, POINT_ROWS, tree.lists)] if has_edges(tree) else []),
-        (box_node, BOX_ROWS, tree.boxes),
-    ):
-        nodes = kind(np.arange(int(tree.state[rows])))
-        free = nodes[tree.nodes[nodes, SIZE] == 0]
-        held = features[row_of(free)]
-        empty = ~held.any(axis=tuple(range(1, held.ndim)))
-        _require(empty, free, "is free but has features")
+    points = point_node(np.arange(int(tree.state[POINT_ROWS])))
+    boxes = box_node(np.arange(int(tree.state[BOX_ROWS])))
+    for nodes, features in ((points, tree.points), (points, tree.lists), (boxes, tree.moments)):
+        if len(features):
+            free = nodes[tree.nodes[nodes, SIZE] == 0]
+            _require(_are_zeros(features[row_of(free)]), free, "is free but has features")
+    is_free = np.ones(int(tree.state[FEATURE_ROWS]), bool)
+    is_free[tree.nodes[boxes[tree.nodes[boxes, SIZE] > tree.state[SMALL]], FEATURES]] = False
+    rows = np.flatnonzero(is_free)
+    for features in (tree.boxes, tree.means):
+        if len(features):
+            erased = _are_zeros(features[rows])
+            _require(erased, point_node(rows), "lists features as free that are not erased")
+
+
+def _are_zeros(rows: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.asarray(~rows.any(axis=tuple(range(1, rows.ndim))))
 
 
 def _check_leaves(tree: Tree, leaves: NDArray[np.int64], ids: NDArray[np.int64]) -> None:
@@ -264,12 +303,13 @@ def _check_lists(tree: Tree, leaves: Nodes) -> None:
 
 def _check_boxes(tree: Tree, internal: NDArray[np.int64]) -> None:
     """Boxes are exactly the union of their children's, and so of their leaves'."""
+    internal = internal[tree.nodes[internal, FEATURES] != NONE]
     for start, stop in chunks(tree.boxes[: len(internal), 0]):
         part = internal[start:stop]
-        box = tree.boxes[row_of(part)]
-        left, right = tree.nodes[part, LEFT], tree.nodes[part, RIGHT]
-        lower = np.minimum(_corner(tree, left, 0), _corner(tree, right, 0))
-        upper = np.maximum(_corner(tree, left, 1), _corner(tree, right, 1))
+        box = tree.boxes[tree.nodes[part, FEATURES]]
+        left, right = (node_boxes(tree, tree.nodes[part, side]) for side in (LEFT, RIGHT))
+        lower = np.minimum(left[:, 0], right[:, 0])
+        upper = np.maximum(left[:, 1], right[:, 1])
         exact = (box[:, 0] == lower).all(axis=1) & (box[:, 1] == upper).all(axis=1)
         _require(exact, part, "has a box that is not the union of its children's")
 
@@ -278,7 +318,8 @@ def _check_features(tree: Tree, leaves: NDArray[np.int64]) -> None:
     """What leaves hold is finite, and boxes are not inside out."""
     for start, stop in chunks(tree.points[: len(leaves)]):
         part = leaves[start:stop]
-        lower, upper = _corner(tree, part, 0), _corner(tree, part, 1)
+        boxes = node_boxes(tree, part)
+        lower, upper = boxes[:, 0], boxes[:, 1]
         # Boxes, too, are made of points, so no corner has a larger coordinate than they may.
         within = (lower >= -MAX_NORM) & (upper <= MAX_NORM) & (lower <= upper)
         fine = within.all(axis=1)
@@ -297,14 +338,13 @@ def _check_moments(tree: Tree, internal: NDArray[np.int64]) -> None:
     _require(
         np.asarray(fine.all(axis=1)), internal, "has edges of a strange weight between its children"
     )
-    for start, stop in chunks(tree.boxes[: len(internal), 0]):
-        part = internal[start:stop]
+    for part in np.array_split(internal, max(1, len(internal) * tree.points.shape[1] // 2**20)):
         left, right = tree.nodes[part, LEFT], tree.nodes[part, RIGHT]
         size, other = (tree.nodes[side, SIZE].astype(float) for side in (left, right))
         one = node_centres(tree, left)
         gap = node_centres(tree, right) - one
         mean = one + gap * (other / (size + other))[:, np.newaxis]
-        reach = np.abs(tree.boxes[row_of(part)]).max(axis=1).astype(float)
+        reach = np.abs(node_boxes(tree, part)).max(axis=1).astype(float)
         exact = np.abs(mean - node_centres(tree, part)) <= 1e-12 * reach
         _require(exact.all(axis=1), part, "has a mean that is not that of its children")
         between = size * other / (size + other) * (gap**2).sum(axis=1)
@@ -341,19 +381,3 @@ def _moment(tree: Tree, nodes: NDArray[np.integer], column: int) -> NDArray[np.f
     has_box = ~is_point(nodes)
     moments[has_box] = tree.moments[row_of(nodes[has_box]), column]
     return moments
-
-
-def _corner(tree: Tree, nodes: NDArray[np.integer], side: int) -> NDArray[np.float32]:
-    corners: NDArray[np.float32] = _features(tree.points, tree.boxes[:, side], nodes)
-    return corners
-
-
-def _features(
-    of_points: NDArray[Any], of_boxes: NDArray[Any], nodes: NDArray[np.integer]
-) -> NDArray[Any]:
-    """A row for each node: from one array if it is a point, from the other if it has a box."""
-    rows = np.empty((len(nodes), of_points.shape[1]), of_boxes.dtype)
-    points = is_point(nodes)
-    rows[points] = of_points[row_of(nodes[points])]
-    rows[~points] = of_boxes[row_of(nodes[~points])]
-    return rows

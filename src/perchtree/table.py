@@ -27,6 +27,7 @@ from ._kernels.schema import (
     NEXT_ID,
     NONE,
     RIGHT,
+    SIZE,
     SQUARE,
     Tree,
 )
@@ -312,18 +313,21 @@ def measure_some(tree: Tree, nodes: NDArray[np.int64]) -> NodeHeights:
     if has_moments(tree):
         distances[boxes] = np.sqrt(tree.moments[rows, SQUARE])
         heights[boxes] = np.sqrt(tree.moments[rows, HEIGHT])
-    elif len(rows):
-        squared = np.empty(len(rows))
-        measure_diagonals(tree.boxes[rows], squared)
-        distances[boxes] = heights[boxes] = np.sqrt(squared)
+    else:
+        distances[boxes] = heights[boxes] = _diagonals(tree, nodes[boxes])
     return NodeHeights(distances, heights)
 
 
 def node_diagonals(tree: Tree) -> NDArray[np.float64]:
     """The length of the diagonal of each node's box; 0 for a point."""
-    n_boxes = int(tree.state[BOX_ROWS])
-    squared = np.empty(n_boxes)
-    measure_diagonals(tree.boxes[:n_boxes], squared)
+    boxes = box_node(np.arange(int(tree.state[BOX_ROWS])))
+    used = boxes[tree.nodes[boxes, SIZE] > 0]
     lengths = np.zeros(len(tree.nodes))
-    lengths[box_node(np.arange(n_boxes))] = np.sqrt(squared)
+    lengths[used] = _diagonals(tree, used)
     return lengths
+
+
+def _diagonals(tree: Tree, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
+    squared, box = np.empty(len(nodes)), np.empty((2, tree.points.shape[1]), np.float32)
+    measure_diagonals(tree, nodes.astype(np.int32), box, squared)
+    return np.sqrt(squared)

@@ -42,7 +42,7 @@ LARGEST_ROWS = 4096
 LARGEST_VALUES = 2**23
 """Rows searched together, and values in them."""
 
-_FORMAT = 4
+_FORMAT = 5
 """Of pickles: changes with the arrays, which kernels trust."""
 
 
@@ -262,6 +262,11 @@ class ClusterTree(CuttableTree):
             self._forget()
             self._storage.make_room(as_count("n_more", n_more))
 
+    def _make_room_for_features(self) -> None:
+        """Before nodes are moved: more of them may come to have features than in a file."""
+        with self._lock:
+            self._storage.make_room(0)
+
     def _insert_part(self, tree: Tree, part: Part) -> None:
         """Insert rows whose search is settled; readers get access between kernel calls."""
         finder = part.finder
@@ -319,6 +324,7 @@ class ClusterTree(CuttableTree):
         """
         with self._writing:
             wanted = removable_ids(self._tree, ids, missing)
+            self._make_room_for_features()
             remove = modes.remove_kernel(self._rules, self.settings.collapses)
             is_sorted = np.zeros(len(self._tree.nodes) if self.settings.collapses else 0, bool)
             n_points, step = self.n_points, _rows_at_once(self.n_leaves, self.n_features)
@@ -426,6 +432,7 @@ class ClusterTree(CuttableTree):
                     pass
 
     def _refinement(self, neighbors: int) -> Refinement:
+        self._make_room_for_features()
         repairs = modes.repair_kernels(self._rules, self.settings.collapses)
         return Refinement(self._tree, self._upkeep, repairs, self._search, neighbors, self._lock)
 

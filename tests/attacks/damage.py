@@ -55,7 +55,7 @@ def flip_and_repair(content, rng):
         place = part["place"] + rng.randrange(part["length"])
         damaged[place] = rng.choice([damaged[place] ^ 1 << rng.randrange(8), 0, 255])
     array = damaged[part["place"] : part["place"] + part["length"]]
-    part["entry"]["checksum"] = checksum(bytes(array)).hex()
+    part["entry"]["checksum"] = checksum(bytes(array), content[8]).hex()
     return crafted(header, version=content[8], body=bytes(damaged))
 
 

@@ -19,7 +19,7 @@ in_place = pytest.mark.skipif(
 @pytest.fixture(params=[0, 2**62], ids=["mapped", "copied"])
 def smallest(request):
     """From how many bytes on arrays are maps."""
-    with mock.patch.object(_arrays, "_SMALL", request.param):
+    with mock.patch.object(_arrays, "_SHORT", request.param):
         yield
 
 
@@ -68,7 +68,7 @@ def test_any_way_of_growing(steps):
 
 @in_place
 def test_large_arrays_grow_in_place_unless_they_are_looked_at():
-    with mock.patch.object(_arrays, "_SMALL", 0):
+    with mock.patch.object(_arrays, "_SHORT", 0):
         growing = Growing(np.zeros((0, 4), np.float32))
         growing.grow(1_000, 0)
         growing.array[:] = 7
@@ -88,7 +88,7 @@ def test_large_arrays_grow_in_place_unless_they_are_looked_at():
 @pytest.mark.parametrize("mapped", [False, True])
 def test_memory_that_cannot_be_had(mapped):
     """A MemoryError says how much was asked for, and leaves the array as it was."""
-    with mock.patch.object(_arrays, "_SMALL", 0):
+    with mock.patch.object(_arrays, "_SHORT", 0):
         growing = Growing(content(10, (3,), np.float32))
         if mapped:
             growing.grow(20, 10)
@@ -133,7 +133,7 @@ def test_growing_does_not_change_a_tree(settings):
     X = np.random.default_rng(0).random((60, 3))
     expected = ClusterTree(3, **settings)
     expected.insert(X)
-    with mock.patch.object(_arrays, "_SMALL", 0):
+    with mock.patch.object(_arrays, "_SHORT", 0):
         tree = ClusterTree(3, **settings)
         for row in X:
             tree.insert(row[np.newaxis])

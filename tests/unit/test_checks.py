@@ -6,6 +6,7 @@ import pytest
 from perchtree import ClusterTree, InvariantError
 from perchtree._kernels.schema import (
     BOX_ROWS,
+    FEATURES,
     FIRST,
     FREE_BOX,
     FREE_POINT,
@@ -78,8 +79,10 @@ def break_size(arrays):
 
 
 def break_box(arrays):
-    node = internal_nodes(arrays)[4]
-    arrays.boxes[node // 2, 1, 0] += 1
+    """Of its parent it may be said first."""
+    nodes = internal_nodes(arrays)
+    large = nodes[arrays.nodes[nodes, FEATURES] != NONE]
+    arrays.boxes[arrays.nodes[large[4], FEATURES], 1, 0] += 1
     return None
 
 

@@ -64,7 +64,7 @@ def test_what_was_written_comes_back(tmp_path, content):
     path = tmp_path / "any.perch"
     write(path, content)
     reader = Reader(path)
-    assert reader.version == 2
+    assert reader.version == 3
     assert reader.sections() == sorted(content)
     for name, written in content.items():
         assert name in reader
@@ -249,7 +249,7 @@ def test_sections_that_only_newer_versions_know(tmp_path):
 
 def test_newer_formats(tmp_path):
     path = tmp_path / "newer.perch"
-    for version in (0, 3):
+    for version in (0, 4):
         path.write_bytes(crafted({}, version=version))
         with pytest.raises(CorruptFileError, match=f"has format {version}, .* update perchtree$"):
             Reader(path)

@@ -20,7 +20,19 @@ from numba.core import config
 
 from in_threads import join, start
 from perchtree import ClusterTree, Collection, CorruptFileError, Event, Perch, check_file
-from perchtree._kernels.schema import FREE_BOX, FREE_POINT, MAX_LEAVES, N_LEAVES, ROOT, STATE
+from perchtree._arrays import small_size
+from perchtree._centres import node_boxes
+from perchtree._kernels.numbering import box_node
+from perchtree._kernels.schema import (
+    BOX_ROWS,
+    FREE_BOX,
+    FREE_POINT,
+    MAX_LEAVES,
+    N_LEAVES,
+    ROOT,
+    SIZE,
+    STATE,
+)
 from perchtree.clusters.tracking import Tracker
 from perchtree.files.container import Section, write
 from perchtree.files.contents import Contents
@@ -525,7 +537,7 @@ def test_a_crash_while_saving_leaves_the_old_file_whole(tmp_path):
     assert os.listdir(tmp_path) == ["tree.perch"]
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_frozen_files(version):
     """Written by the release that introduced each format; tests/files/README.md says how."""
     path = FROZEN / f"tree-format-{version}.perch"
@@ -546,7 +558,7 @@ def test_frozen_files(version):
     assert same_tree(collection.tree, expected.tree_)
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, 2, 3])
 @pytest.mark.parametrize("kind", ["tree", "collapsed", "estimator"])
 def test_frozen_files_go_on(tmp_path, version, kind):
     """They grow, and are written again in the format of today."""
@@ -566,13 +578,30 @@ def test_frozen_files_go_on(tmp_path, version, kind):
     assert np.array_equal(again.keys_, model.keys_)
 
 
-def test_a_frozen_collection():
-    collection, expected = Collection.open(FROZEN / "collection-format-2.perch"), frozen_records()
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_frozen_collection(version):
+    path, expected = FROZEN / f"collection-format-{version}.perch", frozen_records()
+    collection = Collection.open(path)
     assert same_tree(collection.tree, expected.tree)
     for name in ("keys", "texts", "classes"):
         assert list(getattr(collection, name)) == list(getattr(expected, name))
     assert collection.feature_names == ["width", "height"]
     assert collection.notes == {"source": "made by hand"}
+
+
+@pytest.mark.parametrize("mmap", [False, True])
+@pytest.mark.parametrize("version", [1, 2])
+def test_of_older_files_few_features_stay(tmp_path, version, mmap):
+    """Small nodes had features, too; what is left is what the same tree has today."""
+    tree = ClusterTree.load(FROZEN / f"tree-format-{version}.perch", mmap=mmap)
+    tree.check()
+    expected = small_tree(linkage="box")._tree
+    nodes = box_node(np.arange(int(expected.state[BOX_ROWS])))
+    large = np.count_nonzero(expected.nodes[nodes, SIZE] > small_size(2, None))
+    assert 0 < len(tree._tree.boxes) == large < len(nodes)
+    assert np.array_equal(node_boxes(tree._tree, nodes), node_boxes(expected, nodes))
+    tree.save(tmp_path / "again.perch")
+    assert same_tree(ClusterTree.load(tmp_path / "again.perch"), small_tree(linkage="box"))
 
 
 def frozen_estimator():

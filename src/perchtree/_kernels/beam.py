@@ -5,7 +5,8 @@ import numpy as np
 from . import sampling
 from .astar import limited_astar
 from .copies import equals_point
-from .distances import INFINITY, ZERO, min_to_box
+from .distances import INFINITY, ZERO, box_min, min_to_box
+from .features import gather_box, is_small
 from .found import clear, loosen, offer_leaf
 from .heap import pop, push, sort_key
 from .jit import kernel
@@ -36,7 +37,11 @@ is_sampled = kernel(sampling.is_sampled)
 @kernel
 def visit(tree: Tree, work: Beam, x: Floats, node: int, side: int, count: int) -> int:
     """Score a leaf, or queue an internal node for the level on `side`; its new count."""
-    near = min_to_box(tree, x, node)
+    if is_small(tree, node):
+        gather_box(tree, node, work.corners)
+        near = box_min(x, work.corners[0], work.corners[1])
+    else:
+        near = min_to_box(tree, x, node)
     if is_point(node) or is_leaf(tree, node):
         offer_leaf(tree, work.found, x, node, near)
     elif near <= loosen(work.found.distances[-1, NEAR], x.shape[0]):

@@ -10,6 +10,7 @@ from .jit import entry_point, kernel
 from .schema import (
     BOX_ROWS,
     DISTANCES,
+    FEATURES,
     NEAR,
     POINT_ROWS,
     SCANNED,
@@ -56,9 +57,10 @@ def scan_leaves(tree: Tree, work: AStar, x: Floats) -> None:
 def copy_heads(tree: Tree, nodes: Ints, heads: Heads) -> None:
     """The first features of some leaves, one column per leaf."""
     for place in range(nodes.shape[0]):
-        row = row_of(nodes[place])
+        leaf = nodes[place]
+        row = row_of(leaf) if is_point(leaf) else tree.nodes[leaf, FEATURES]
         for j in range(heads.lower.shape[0]):
-            if is_point(nodes[place]):
+            if is_point(leaf):
                 heads.lower[j, place] = tree.points[row, j]
                 heads.upper[j, place] = tree.points[row, j]
             else:

@@ -10,6 +10,7 @@ from .links import free_node, replace_child, touch_up
 from .moments import fit_heights_up, fit_leaf
 from .schema import (
     COLLAPSES,
+    FEATURES,
     FIRST,
     LAST,
     LEAF,
@@ -46,13 +47,14 @@ def move_ids(tree: Tree, leaf: int, to: int) -> None:
 @kernel
 def copy_box(tree: Tree, source: int, target: int) -> None:
     """Give a node the box of another, with all that is known of the points in it."""
-    old, new = row_of(source), row_of(target)
+    old, new = tree.nodes[source, FEATURES], tree.nodes[target, FEATURES]
     for j in range(tree.boxes.shape[2]):
         tree.boxes[new, 0, j] = tree.boxes[old, 0, j]
         tree.boxes[new, 1, j] = tree.boxes[old, 1, j]
     if tree.moments.shape[0] > 0:
         for j in range(tree.means.shape[1]):
             tree.means[new, j] = tree.means[old, j]
+        old, new = row_of(source), row_of(target)
         for part in range(tree.moments.shape[1]):
             tree.moments[new, part] = tree.moments[old, part]
 

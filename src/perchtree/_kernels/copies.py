@@ -1,7 +1,7 @@
 """Finding the leaf that already holds a point."""
 
 from .jit import entry_point, kernel
-from .schema import LEFT, NONE, ROOT, Floats, Tree
+from .schema import FEATURES, LEFT, NONE, ROOT, Floats, Tree
 from .walk import is_leaf, is_point, row_of, skip_subtree
 
 
@@ -39,7 +39,9 @@ def find_copy(tree: Tree, x: Floats, nearest: int) -> int:
         if is_leaf(tree, node):
             if equals_point(tree, node, x):
                 return node
-        elif box_holds(tree.boxes[row_of(node)], x):
+        elif tree.nodes[node, FEATURES] == NONE or box_holds(
+            tree.boxes[tree.nodes[node, FEATURES]], x
+        ):
             node = tree.nodes[node, LEFT]
             continue
         node = skip_subtree(tree, node, root)

@@ -6,8 +6,10 @@ sees the same number. All are squared; float32 throughout.
 
 import numpy as np
 
-from .jit import inlined, kernel
+from .features import ONE, OTHER, bring_box, lower_corner, upper_corner
+from .jit import kernel
 from .schema import (
+    FEATURES,
     NONE,
     SIZE,
     Floats,
@@ -51,33 +53,24 @@ def box_max(x: Floats, lower: Floats, upper: Floats) -> np.float32:
     return total
 
 
-@inlined
-def lower_corner(tree: Tree, node: int) -> Floats:
-    row = row_of(node)
-    return tree.points[row] if is_point(node) else tree.boxes[row, 0]
-
-
-@inlined
-def upper_corner(tree: Tree, node: int) -> Floats:
-    row = row_of(node)
-    return tree.points[row] if is_point(node) else tree.boxes[row, 1]
-
-
 @kernel
 def min_to_box(tree: Tree, x: Floats, node: int) -> np.float32:
-    """d- from x to a node's box, or to its point; exact for a leaf that is a point."""
-    row = row_of(node)
+    """d- from x to a node's box, or to its point; exact for a leaf that is a point.
+
+    The node must not be small.
+    """
     if is_point(node):
-        return point_distance(x, tree.points[row])
+        return point_distance(x, tree.points[row_of(node)])
+    row = tree.nodes[node, FEATURES]
     return box_min(x, tree.boxes[row, 0], tree.boxes[row, 1])
 
 
 @kernel
 def max_to_box(tree: Tree, x: Floats, node: int) -> np.float32:
-    """d+ from x to a node's box, or to its point."""
-    row = row_of(node)
+    """d+ from x to a node's box, or to its point. The node must not be small."""
     if is_point(node):
-        return point_distance(x, tree.points[row])
+        return point_distance(x, tree.points[row_of(node)])
+    row = tree.nodes[node, FEATURES]
     return box_max(x, tree.boxes[row, 0], tree.boxes[row, 1])
 
 
@@ -110,19 +103,21 @@ def max_to_node(tree: Tree, x: Floats, node: int) -> np.float32:
 @kernel
 def min_from_corners(tree: Tree, node: int, other: int) -> np.float32:
     """The smaller d- from the two corners of `other` to `node`."""
-    nearest = min_to_node(tree, lower_corner(tree, other), node)
+    bring_box(tree, other, ONE)
+    nearest = min_to_node(tree, lower_corner(tree, other, ONE), node)
     if is_point(other):  # both corners are the point
         return nearest
-    return min(nearest, min_to_node(tree, upper_corner(tree, other), node))
+    return min(nearest, min_to_node(tree, upper_corner(tree, other, ONE), node))
 
 
 @kernel
 def max_from_corners(tree: Tree, node: int, other: int) -> np.float32:
     """The larger d+ from the two corners of `other` to `node`."""
-    farthest = max_to_node(tree, lower_corner(tree, other), node)
+    bring_box(tree, other, ONE)
+    farthest = max_to_node(tree, lower_corner(tree, other, ONE), node)
     if is_point(other):
         return farthest
-    return max(farthest, max_to_node(tree, upper_corner(tree, other), node))
+    return max(farthest, max_to_node(tree, upper_corner(tree, other, ONE), node))
 
 
 @kernel
@@ -144,8 +139,10 @@ def published_max(tree: Tree, a: int, b: int) -> np.float32:
 @kernel
 def interval_min(tree: Tree, a: int, b: int) -> np.float32:
     """d-(a, b) between two boxes, side by side: no two points of theirs are closer."""
-    a_lower, a_upper = lower_corner(tree, a), upper_corner(tree, a)
-    b_lower, b_upper = lower_corner(tree, b), upper_corner(tree, b)
+    bring_box(tree, a, ONE)
+    bring_box(tree, b, OTHER)
+    a_lower, a_upper = lower_corner(tree, a, ONE), upper_corner(tree, a, ONE)
+    b_lower, b_upper = lower_corner(tree, b, OTHER), upper_corner(tree, b, OTHER)
     total = ZERO
     for j in range(a_lower.shape[0]):
         gap = max(max(a_lower[j] - b_upper[j], b_lower[j] - a_upper[j]), ZERO)
@@ -156,8 +153,10 @@ def interval_min(tree: Tree, a: int, b: int) -> np.float32:
 @kernel
 def interval_max(tree: Tree, a: int, b: int) -> np.float32:
     """d+(a, b) between two boxes, side by side: no two points of theirs are farther apart."""
-    a_lower, a_upper = lower_corner(tree, a), upper_corner(tree, a)
-    b_lower, b_upper = lower_corner(tree, b), upper_corner(tree, b)
+    bring_box(tree, a, ONE)
+    bring_box(tree, b, OTHER)
+    a_lower, a_upper = lower_corner(tree, a, ONE), upper_corner(tree, a, ONE)
+    b_lower, b_upper = lower_corner(tree, b, OTHER), upper_corner(tree, b, OTHER)
     total = ZERO
     for j in range(a_lower.shape[0]):
         gap = max(a_upper[j] - b_lower[j], b_upper[j] - a_lower[j])

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from .jit import kernel
 from .moments import CLOSER, fit_heights_up, prefetch_mean, stored_linkage
 from .nearby import find_nearby
+from .prefetch import prefetch
 from .schema import (
     GRAFTS,
     INTERCHANGES,
@@ -73,11 +74,16 @@ def interchange_once(tree: Tree, upkeep: Upkeep, node: int) -> bool:
 
 @kernel
 def prefetch_above(tree: Tree, node: int) -> None:
-    """Fetch what the next step towards the root will read: the parent's mean, and its sibling's."""
+    """Fetch what the next step towards the root will read: the parent's mean, and its sibling's;
+    and of the step after that, the links that tell where means are."""
     parent = tree.nodes[node, PARENT]
     prefetch_mean(tree, parent)
-    if tree.nodes[parent, PARENT] != NONE:
-        prefetch_mean(tree, sibling_of(tree, parent))
+    above = tree.nodes[parent, PARENT]
+    if above == NONE:
+        return
+    prefetch_mean(tree, sibling_of(tree, parent))
+    if tree.nodes[above, PARENT] != NONE:
+        prefetch(tree.nodes, sibling_of(tree, above))
 
 
 def interchange_up(tree: Tree, upkeep: Upkeep, node: int, patience: int) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .features import fit_box, resize
 from .jit import kernel
-from .links import fit_box
 from .moments import (
     CLOSER,
     fit_height,
@@ -14,6 +14,7 @@ from .moments import (
     gap_to_union,
     scatter,
     squared_gap,
+    squared_gaps,
     stored_linkage,
     ward_weight,
 )
@@ -42,10 +43,10 @@ def average(gap: float, size: float, other: float, scatter: float, other_scatter
     return mean_square * math.sqrt(math.sqrt(ward_weight(size, other)))
 
 
-def linkage(tree: Tree, a: int, b: int) -> float:
-    """The linkage between two nodes."""
+def linkage_given(tree: Tree, a: int, b: int, gap: float) -> float:
+    """The linkage between two nodes, given the squared gap between their means."""
     return formula(
-        squared_gap(tree, a, b),
+        gap,
         tree.nodes[a, SIZE],
         tree.nodes[b, SIZE],
         scatter(tree, a),
@@ -81,7 +82,7 @@ def fit_nodes(tree: Tree, nodes: Ints) -> None:
     for place in range(nodes.shape[0]):
         node = nodes[place]
         left, right = tree.nodes[node, LEFT], tree.nodes[node, RIGHT]
-        tree.nodes[node, SIZE] = tree.nodes[left, SIZE] + tree.nodes[right, SIZE]
+        resize(tree, node, tree.nodes[left, SIZE] + tree.nodes[right, SIZE])
         fit_box(tree, node)
         fit_moments(tree, node)
 
@@ -89,7 +90,9 @@ def fit_nodes(tree: Tree, nodes: Ints) -> None:
 def closer_child(tree: Tree, left: int, right: int, other: int, enough: float) -> int:
     """Which of two siblings is closer than `enough` to a third node, the closer one if both are;
     NONE if none is."""
-    to_left, to_right = linkage(tree, left, other), linkage(tree, right, other)
+    left_gap, right_gap = squared_gaps(tree, other, left, right)
+    to_left = linkage_given(tree, left, other, left_gap)
+    to_right = linkage_given(tree, right, other, right_gap)
     if min(to_left, to_right) >= enough:
         return NONE
     return left if to_left < CLOSER * to_right else right
@@ -100,7 +103,7 @@ def is_closer(tree: Tree, leaf: int, a: int, b: int, top: int, enough: float) ->
 
     `leaf` is the one for whose sake they are compared.
     """
-    return bool(linkage(tree, a, b) < enough)
+    return bool(linkage_given(tree, a, b, squared_gap(tree, a, b)) < enough)
 
 
 def linkage_of_union(tree: Tree, a: int, b: int, other: int) -> float:

@@ -1,11 +1,20 @@
 """Changing the tree: the operations that rewire nodes. Each leaves every invariant true."""
 
-from .distances import lower_corner, upper_corner
+from .features import (
+    ONE,
+    extend_box,
+    fit_box,
+    lower_corner,
+    resize,
+    return_features,
+    upper_corner,
+)
 from .jit import kernel
 from .schema import (
     BOX_ROWS,
     CHANGES,
     COUNTED,
+    FEATURES,
     FIRST,
     FREE_BOX,
     FREE_POINT,
@@ -57,30 +66,29 @@ def take_node(tree: Tree, free: int, rows: int) -> int:
         return node
     row = tree.state[rows]
     tree.state[rows] = row + 1
-    return box_node(row) if rows == BOX_ROWS else point_node(row)
+    if rows != BOX_ROWS:
+        return point_node(row)
+    tree.nodes[box_node(row), FEATURES] = NONE
+    return box_node(row)
 
 
 @kernel
 def erase_features(tree: Tree, node: int) -> None:
-    """Overwrite a node's row by zeros: what was removed must not be found in a file."""
+    """Overwrite what a node has by zeros: what was removed must not be found in a file."""
     row = row_of(node)
     if is_point(node):
         for j in range(tree.points.shape[1]):
             tree.points[row, j] = 0
         return
-    for j in range(tree.boxes.shape[2]):
-        tree.boxes[row, 0, j] = 0
-        tree.boxes[row, 1, j] = 0
+    return_features(tree, node)
     if tree.moments.shape[0] > 0:
-        for j in range(tree.means.shape[1]):
-            tree.means[row, j] = 0
         for part in range(tree.moments.shape[1]):
             tree.moments[row, part] = 0
 
 
 @kernel
 def free_node(tree: Tree, node: int) -> None:
-    """Give back a node and its row of features, of which nothing stays."""
+    """Give back a node and its rows, of which nothing stays."""
     free = FREE_POINT if is_point(node) else FREE_BOX
     erase_features(tree, node)
     tree.nodes[node, PARENT] = tree.state[free]
@@ -133,7 +141,10 @@ def join_leaf(tree: Tree, leaf: int) -> None:
     tree.nodes[leaf, SIZE] += 1
     node = tree.nodes[leaf, PARENT]
     while node != NONE:
-        tree.nodes[node, SIZE] += 1
+        was_small = tree.nodes[node, FEATURES] == NONE
+        resize(tree, node, tree.nodes[node, SIZE] + 1)
+        if was_small:
+            fit_box(tree, node)
         touch(tree, node)
         node = tree.nodes[node, PARENT]
 
@@ -151,42 +162,16 @@ def replace_child(tree: Tree, parent: int, child: int, by: int) -> None:
 
 
 @kernel
-def fit_box(tree: Tree, node: int) -> None:
-    """Make an internal node's box the union of its children's."""
-    left, right = tree.nodes[node, LEFT], tree.nodes[node, RIGHT]
-    left_lower, left_upper = lower_corner(tree, left), upper_corner(tree, left)
-    right_lower, right_upper = lower_corner(tree, right), upper_corner(tree, right)
-    box = tree.boxes[row_of(node)]
-    for j in range(box.shape[1]):
-        box[0, j] = min(left_lower[j], right_lower[j])
-        box[1, j] = max(left_upper[j], right_upper[j])
-
-
-@kernel
 def fit_ancestors(tree: Tree, node: int, top: int) -> None:
     """Count and bound anew what is below `node` and its ancestors, up to `top`."""
     while True:
         left, right = tree.nodes[node, LEFT], tree.nodes[node, RIGHT]
-        tree.nodes[node, SIZE] = tree.nodes[left, SIZE] + tree.nodes[right, SIZE]
+        resize(tree, node, tree.nodes[left, SIZE] + tree.nodes[right, SIZE])
         fit_box(tree, node)
         touch(tree, node)
         if node == top:
             return
         node = tree.nodes[node, PARENT]
-
-
-@kernel
-def extend_box(box: Floats, x: Floats) -> bool:
-    """Make a box hold x; whether it had to grow."""
-    grew = False
-    for j in range(x.shape[0]):
-        if x[j] < box[0, j]:
-            box[0, j] = x[j]
-            grew = True
-        if x[j] > box[1, j]:
-            box[1, j] = x[j]
-            grew = True
-    return grew
 
 
 @kernel
@@ -197,18 +182,21 @@ def add_to_ancestors(tree: Tree, node: int, x: Floats) -> None:
     """
     growing = True
     while node != NONE:
-        tree.nodes[node, SIZE] += 1
+        was_small = tree.nodes[node, FEATURES] == NONE
+        resize(tree, node, tree.nodes[node, SIZE] + 1)
         touch(tree, node)
-        if growing:
-            growing = extend_box(tree.boxes[row_of(node)], x)
+        if was_small:
+            fit_box(tree, node)
+        elif growing:
+            growing = extend_box(tree.boxes[tree.nodes[node, FEATURES]], x)
         node = tree.nodes[node, PARENT]
 
 
 @kernel
 def touches_box(tree: Tree, leaf: int, node: int) -> bool:
     """Whether what a leaf holds lies on the border of a node's box, not strictly inside it."""
-    box = tree.boxes[row_of(node)]
-    lower, upper = lower_corner(tree, leaf), upper_corner(tree, leaf)
+    box = tree.boxes[tree.nodes[node, FEATURES]]
+    lower, upper = lower_corner(tree, leaf, ONE), upper_corner(tree, leaf, ONE)  # never small
     for j in range(box.shape[1]):
         if lower[j] <= box[0, j] or upper[j] >= box[1, j]:
             return True
@@ -223,12 +211,12 @@ def take_from_ancestors(tree: Tree, node: int, leaf: int) -> None:
     """
     shrinking = True
     while node != NONE:
-        tree.nodes[node, SIZE] -= 1
+        resize(tree, node, tree.nodes[node, SIZE] - 1)
         touch(tree, node)
-        if shrinking:
+        if shrinking and tree.nodes[node, FEATURES] != NONE:
             shrinking = touches_box(tree, leaf, node)
-        if shrinking:
-            fit_box(tree, node)
+            if shrinking:
+                fit_box(tree, node)
         node = tree.nodes[node, PARENT]
 
 
@@ -262,7 +250,7 @@ def split(tree: Tree, leaf: int, x: Floats) -> int:
     tree.nodes[parent, RIGHT] = new_leaf
     tree.nodes[leaf, PARENT] = parent
     tree.nodes[new_leaf, PARENT] = parent
-    tree.nodes[parent, SIZE] = tree.nodes[leaf, SIZE] + 1
+    resize(tree, parent, tree.nodes[leaf, SIZE] + 1)
     tree.nodes[parent, FIRST] = NONE
     touch(tree, parent)
     fit_box(tree, parent)
@@ -279,7 +267,7 @@ def rotate(tree: Tree, node: int) -> None:
     aunt = sibling_of(tree, parent)
     replace_child(tree, parent, sibling, aunt)
     replace_child(tree, grandparent, aunt, sibling)
-    tree.nodes[parent, SIZE] = tree.nodes[node, SIZE] + tree.nodes[aunt, SIZE]
+    resize(tree, parent, tree.nodes[node, SIZE] + tree.nodes[aunt, SIZE])
     fit_box(tree, parent)
     touch(tree, parent)
     touch(tree, grandparent)

@@ -156,7 +156,7 @@ def _box_repairs(by: Rules, note_change: Any) -> Repairs:
     )
 
 
-WITHOUT_EDGES = (linkages.linkage, linkages.closer_child, linkages.is_closer,
+WITHOUT_EDGES = (linkages.linkage_given, linkages.closer_child, linkages.is_closer,
                  linkages.linkage_of_union, linkages.fit_moments)  # fmt: skip
 WITH_EDGES = {
     "closer_child": neighbors.closer_child, "is_closer": neighbors.is_closer,

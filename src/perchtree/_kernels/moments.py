@@ -6,9 +6,11 @@ float64: nothing cancels, however far from zero the data is.
 
 import numpy as np
 
-from .jit import kernel
+from .features import ONE, OTHER, UNION, bring_mean, mean_of, points_of
+from .jit import inlined, kernel
 from .prefetch import prefetch
 from .schema import (
+    FEATURES,
     HEIGHT,
     LEFT,
     LINKAGE,
@@ -18,6 +20,7 @@ from .schema import (
     SCATTER,
     SIZE,
     SQUARE,
+    Doubles,
     Tree,
 )
 from .walk import is_point, row_of
@@ -27,20 +30,26 @@ CLOSER = 1 - 1e-5
 
 
 @kernel
-def mean_at(tree: Tree, node: int, j: int) -> float:
-    """One coordinate of a node's mean; a leaf's point is its mean."""
-    row = row_of(node)
-    return np.float64(tree.points[row, j]) if is_point(node) else tree.means[row, j]
+def prefetch_points(tree: Tree, node: int) -> None:
+    """Fetch the points of a small node."""
+    count, a, b, c, d = points_of(tree, node)
+    prefetch(tree.points, row_of(a))
+    prefetch(tree.points, row_of(b))
+    if count > 2:
+        prefetch(tree.points, row_of(c))
+    if count > 3:
+        prefetch(tree.points, row_of(d))
 
 
-@kernel
+@inlined
 def prefetch_mean(tree: Tree, node: int) -> None:
-    """Fetch a node's mean, which will be read soon."""
-    row = row_of(node)
+    """Fetch a node's mean, which will be read soon, or the points of which it is made."""
     if is_point(node):
-        prefetch(tree.points, row)
+        prefetch(tree.points, row_of(node))
+    elif tree.nodes[node, FEATURES] != NONE:
+        prefetch(tree.means, tree.nodes[node, FEATURES])
     else:
-        prefetch(tree.means, row)
+        prefetch_points(tree, node)
 
 
 @kernel
@@ -93,10 +102,38 @@ def fit_leaf(tree: Tree, leaf: int) -> None:
 
 @kernel
 def squared_gap(tree: Tree, a: int, b: int) -> float:
-    """The squared distance between two means."""
+    """The squared distance between two means; a leaf's point is its mean."""
+    if is_point(a):
+        return gap_from(tree, tree.points[row_of(a)], b)
+    bring_mean(tree, a, ONE)
+    return gap_from(tree, mean_of(tree, a, ONE), b)
+
+
+@kernel
+def squared_gaps(tree: Tree, node: int, left: int, right: int) -> tuple[float, float]:
+    """The squared distances from the mean of one node to those of two others."""
+    if is_point(node):
+        x = tree.points[row_of(node)]
+        return gap_from(tree, x, left), gap_from(tree, x, right)
+    bring_mean(tree, node, ONE)
+    mean = mean_of(tree, node, ONE)
+    return gap_from(tree, mean, left), gap_from(tree, mean, right)
+
+
+@inlined
+def gap_from(tree: Tree, mean: Doubles, node: int) -> float:
+    """The squared distance from a mean, or a point, to that of a node."""
+    if is_point(node):
+        return gap_between(mean, tree.points[row_of(node)])
+    bring_mean(tree, node, OTHER)
+    return gap_between(mean, mean_of(tree, node, OTHER))
+
+
+@inlined
+def gap_between(one: Doubles, other: Doubles) -> float:
     total = 0.0
-    for j in range(tree.points.shape[1]):
-        gap = mean_at(tree, a, j) - mean_at(tree, b, j)
+    for j in range(one.shape[0]):
+        gap = np.float64(other[j]) - np.float64(one[j])
         total += gap * gap
     return total
 
@@ -109,14 +146,41 @@ def ward_weight(size: float, other: float) -> float:
 
 @kernel
 def fit_mean(tree: Tree, node: int) -> float:
-    """Make an internal node's mean that of its children's; the squared gap between those."""
+    """Make the mean of an internal node, if it keeps one, that of its children's; the squared gap
+    between those."""
     left, right = tree.nodes[node, LEFT], tree.nodes[node, RIGHT]
-    mean = tree.means[row_of(node)]
+    row = tree.nodes[node, FEATURES]
+    if row == NONE:
+        return squared_gap(tree, left, right)
     share = tree.nodes[right, SIZE] / tree.nodes[node, SIZE]
+    return join_means(tree, left, right, share, tree.means[row])
+
+
+@inlined
+def join_means(tree: Tree, a: int, b: int, share: float, mean: Doubles) -> float:
+    """Put the mean of what two nodes hold into `mean`, `share` being the second one's of the
+    points; the squared gap between the two."""
+    if is_point(a):
+        return join_mean(tree, tree.points[row_of(a)], b, share, mean)
+    bring_mean(tree, a, ONE)
+    return join_mean(tree, mean_of(tree, a, ONE), b, share, mean)
+
+
+@inlined
+def join_mean(tree: Tree, one: Doubles, b: int, share: float, mean: Doubles) -> float:
+    """The same, of a mean, or a point, and a node."""
+    if is_point(b):
+        return move_between(one, tree.points[row_of(b)], share, mean)
+    bring_mean(tree, b, OTHER)
+    return move_between(one, mean_of(tree, b, OTHER), share, mean)
+
+
+@inlined
+def move_between(one: Doubles, other: Doubles, share: float, mean: Doubles) -> float:
     total = 0.0
     for j in range(mean.shape[0]):
-        start = mean_at(tree, left, j)
-        gap = mean_at(tree, right, j) - start
+        start = np.float64(one[j])
+        gap = np.float64(other[j]) - start
         total += gap * gap
         mean[j] = start + share * gap
     return total
@@ -126,10 +190,6 @@ def fit_mean(tree: Tree, node: int) -> float:
 def gap_to_union(tree: Tree, a: int, b: int, other: int) -> float:
     """The squared distance from the mean of what `a` and `b` hold to that of `other`."""
     share = tree.nodes[b, SIZE] / (tree.nodes[a, SIZE] + tree.nodes[b, SIZE])
-    total = 0.0
-    for j in range(tree.points.shape[1]):
-        start = mean_at(tree, a, j)
-        mean = start + share * (mean_at(tree, b, j) - start)
-        gap = mean - mean_at(tree, other, j)
-        total += gap * gap
-    return total
+    union = tree.spare[UNION]
+    join_means(tree, a, b, share, union)
+    return gap_from(tree, union, other)

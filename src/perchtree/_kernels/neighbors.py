@@ -11,6 +11,7 @@ from .moments import (
     gap_to_union,
     scatter,
     squared_gap,
+    squared_gaps,
     ward_weight,
 )
 from .schema import LEFT, LINKAGE, NONE, PARENT, RIGHT, SCATTER, SIZE, SQUARE, Tree
@@ -65,7 +66,7 @@ def closer_child(tree: Tree, left: int, right: int, other: int, enough: float) -
     if not is_due(size, size, OFTEN_TURNED):
         return NONE
     both = stored_edges(tree, tree.nodes[other, PARENT])
-    to_left, to_right = squared_gap(tree, left, other), squared_gap(tree, right, other)
+    to_left, to_right = squared_gaps(tree, other, left, right)
     if (
         linkage_given(tree, left, other, to_left, both) >= enough
         and linkage_given(tree, right, other, to_right, both) >= enough

@@ -7,12 +7,12 @@ from typing import Any
 
 
 def is_point(node: Any) -> Any:
-    """Whether the node stands for one point (and its copies), not for a box."""
+    """Whether the node stands for one point (and its copies)."""
     return node & 1 == 0
 
 
 def row_of(node: Any) -> Any:
-    """The node's row in `points` or `boxes`."""
+    """The node's row in `points` or `moments`."""
     return node >> 1
 
 
@@ -27,10 +27,10 @@ def point_nodes(n_rows: int) -> slice:
 
 
 def box_node(row: Any) -> Any:
-    """The node that has a row of `boxes`."""
+    """The internal node, or collapsed leaf, that has a row of `moments`."""
     return 2 * row + 1
 
 
 def node_rows(point_rows: int, box_rows: int) -> int:
-    """How many rows `nodes` needs for so many rows of `points` and `boxes`."""
+    """How many rows `nodes` needs for so many points, and nodes that are not points."""
     return 2 * max(point_rows, box_rows)

@@ -18,6 +18,7 @@ from .schema import (
     SIZE,
     TOUCHED,
     Counts,
+    Floats,
     Ints,
     Tree,
 )
@@ -42,21 +43,23 @@ class Before(NamedTuple):
 
     - `labels`: int64 (ids,), the number of each point's cluster; NONE for points that are new;
     - `sizes`: int64, how many points each number had;
-    - `seen`: int64 (1,), the tree's counter of changes then, as far as TOUCHED has it.
+    - `seen`: int64 (1,), the tree's counter of changes then, as far as TOUCHED has it;
+    - `box`: float32 (2, d), working memory for one of the tree's boxes.
     """
 
     labels: Counts
     sizes: Counts
     seen: Counts
+    box: Floats
 
 
 @kernel
-def is_higher(tree: Tree, node: int, distance: float) -> bool:
+def is_higher(tree: Tree, node: int, distance: float, box: Floats) -> bool:
     """Whether a node is too high for a cluster; a leaf never is."""
     if is_leaf(tree, node):
         return False
     has_moments = tree.moments.shape[0] > 0
-    squared = squared_height(tree, node) if has_moments else measure_diagonal(tree, node)
+    squared = squared_height(tree, node) if has_moments else measure_diagonal(tree, node, box)
     return math.sqrt(squared) > distance
 
 
@@ -140,7 +143,7 @@ def find_pieces(tree: Tree, distance: float, before: Before, pieces: Pieces) -> 
     root, count = tree.state[ROOT], 0
     node = root
     while node != NONE:
-        if not is_higher(tree, node, distance):
+        if not is_higher(tree, node, distance, before.box):
             start = count
             count = split_cluster(tree, before, pieces, count, node)
             fits = count <= pieces.places.shape[0]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from .features import resize
 from .jit import kernel
 from .links import splice, touch
 from .moments import fit_leaf
@@ -97,7 +98,7 @@ def thin_leaf(tree: Tree, leaf: int) -> None:
         fit_leaf(tree, leaf)
     node = tree.nodes[leaf, PARENT]
     while node != NONE:
-        tree.nodes[node, SIZE] -= 1
+        resize(tree, node, tree.nodes[node, SIZE] - 1)
         touch(tree, node)
         node = tree.nodes[node, PARENT]
 

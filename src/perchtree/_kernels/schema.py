@@ -25,7 +25,8 @@ SIZE = 3
 FIRST = 4
 LAST = 5
 TOUCHED = LAST
-NODE_COLUMNS = 6
+FEATURES = 6
+NODE_COLUMNS = 7
 
 COUNTED = 2**31 - 1
 """TOUCHED has as many bits of the counter of changes."""
@@ -39,10 +40,12 @@ ID_COLUMNS = 3
 STATE = (
     "root", "next_id", "n_points", "n_leaves", "changes", "max_leaves",
     "point_rows", "box_rows", "free_point", "free_box",
+    "small", "feature_rows", "free_features",
 )  # fmt: skip
 """Entries of `Tree.state`: what the tree is."""
 ROOT, NEXT_ID, N_POINTS, N_LEAVES, CHANGES = range(5)
 MAX_LEAVES, POINT_ROWS, BOX_ROWS, FREE_POINT, FREE_BOX = range(5, 10)
+SMALL, FEATURE_ROWS, FREE_FEATURES = range(10, 13)
 
 WORK = (
     "distances", "expansions", "masking_checks", "masking_rotations", "balance_checks",
@@ -78,11 +81,11 @@ NODE = 1
 class Tree(NamedTuple):
     """A cluster tree. All arrays have spare capacity.
 
-    A node's number tells what it is and where its features are: node 2r is a leaf that stands
-    for one point, row r of `points`; node 2r + 1 has a box, row r of `boxes`: an internal node
-    or a collapsed leaf. So a search goes from a child's number straight to its features.
+    A node's number tells what it is: node 2r is a leaf that stands for one point, row r of
+    `points`; node 2r + 1 is an internal node or a collapsed leaf, and has row r of `moments`. So
+    a search goes from a leaf's number straight to its point.
 
-    `nodes`: int32 (nodes, 6), one row per node, with the columns
+    `nodes`: int32 (nodes, 7), one row per node, with the columns
 
     - PARENT: the node above; NONE at the root.
     - LEFT, RIGHT: the children; NONE at a leaf. Their order breaks ties in a beam search.
@@ -92,13 +95,17 @@ class Tree(NamedTuple):
     - TOUCHED: the counter of changes (its lower 31 bits) when its children, its height or the
       points below it last changed. A node that was touched later than some count has a parent
       that was, so what has changed since is found from the root. NONE in old files.
+    - FEATURES: the node's row of `boxes` and `means`. NONE if it is small, that is, holds no more
+      than SMALL points: what is needed of its box and mean is computed from its points. These are
+      few, and most internal nodes are small. In node 2r, if row r of `boxes` and `means` is free,
+      the next free row; otherwise nothing.
 
     A freed node has SIZE 0, no children, and as PARENT the next free one of its kind.
 
     `points`: float32 (rows, d), the features of leaves, stored once.
 
-    `boxes`: float32 (rows, 2, d), what bounds the points below a node: lower corner `[row, 0]`,
-    upper corner `[row, 1]`.
+    `boxes`: float32 (rows, 2, d), what bounds the points below a node that is not small: lower
+    corner `[row, 0]`, upper corner `[row, 1]`.
 
     `means`: float64 (rows, d), the means of those points, in a tree with a linkage; otherwise
     without rows. (In float32 they would be too coarse for data far from zero.)
@@ -125,7 +132,10 @@ class Tree(NamedTuple):
     - N_POINTS, N_LEAVES: points and leaves in the tree.
     - CHANGES: grows with every change; what was made from the tree holds while it stays.
     - MAX_LEAVES: the bound of collapsed mode; NONE without it.
-    - POINT_ROWS, BOX_ROWS: rows ever used; FREE_POINT, FREE_BOX: first free node of each kind.
+    - POINT_ROWS, BOX_ROWS: nodes of each kind ever used; FREE_POINT, FREE_BOX: the first free one.
+    - SMALL: so many points a small node may hold, as long as the tree lives: fewer if rows are
+      short. 0 in collapsed mode, where leaves need boxes and the bound on leaves bounds memory.
+    - FEATURE_ROWS: rows of `boxes` and `means` ever used; FREE_FEATURES: the first free one.
 
     `lists`: int32 (rows, k, 3), in a tree with edges the neighbours of each leaf, the nearest
     first; otherwise without rows. Columns of an entry, all 0 where there are fewer:
@@ -133,6 +143,9 @@ class Tree(NamedTuple):
     - NEIGHBOUR: the leaf, plus one;
     - LENGTH, WEIGHT: float32 numbers as bits: the squared distance; the weight of the edge, 0 if
       that leaf does not list this one.
+
+    `spare`: float64 (rows, d), no part of the tree: where kernels that change it put the means and
+    boxes of small nodes, while they need them. Searches run beside each other, and may not use it.
 
     (Few arrays, because Numba passes each as seven or more arguments: with one array per column
     the same code ran at half the speed and took twice as long to compile.)
@@ -146,6 +159,7 @@ class Tree(NamedTuple):
     ids: Ints
     state: Counts
     lists: Ints = np.zeros((0, 0, ENTRY), np.int32)
+    spare: Doubles = np.zeros((0, 0))
 
 
 class Found(NamedTuple):
@@ -176,12 +190,14 @@ class Beam(NamedTuple):
 
     - `keys`: int64 (2, 2 width), d- and, where that is equal, the order in which nodes were met;
     - `nodes`: int32 (2, 2 width);
+    - `corners`: float32 (2, d), the box of a small node;
     - `copies`: int32 (rows,), for each row of a batch the id of a point that equals it, or NONE;
     - `cursor`: int64 (1,), the row that comes next.
     """
 
     keys: Counts
     nodes: Ints
+    corners: Floats
     copies: Ints
     cursor: Counts
     found: Found

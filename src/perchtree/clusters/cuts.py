@@ -62,7 +62,9 @@ def find_cluster(
 
 
 def _describe(tree: Tree, node: int) -> Cluster:
-    return Cluster(node, int(tree.nodes[node, SIZE]), math.sqrt(measure_diagonal(tree, node)))
+    box = np.empty((2, tree.points.shape[1]), np.float32)
+    diameter = math.sqrt(measure_diagonal(tree, node, box))
+    return Cluster(node, int(tree.nodes[node, SIZE]), diameter)
 
 
 PRICES: dict[str, Callable[[Cluster], float]] = {

@@ -217,7 +217,8 @@ class Following:
         if self.corrected:  # their pieces say nothing: a node may have points of several
             sizes = sizes.copy()
             sizes[[*self.corrected]] = NONE
-        before = Before(self.labels, sizes, np.array([self._seen]))
+        box = np.empty((2, tree.points.shape[1]), np.float32)
+        before = Before(self.labels, sizes, np.array([self._seen]), box)
         while (n := find_pieces(tree, self.distance, before, self._pieces)) > len(
             self._pieces.places
         ):

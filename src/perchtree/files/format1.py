@@ -1,4 +1,4 @@
-"""Files of format 1, which version 0.1 wrote: read into what format 2 has."""
+"""Files of format 1, which version 0.1 wrote: read into what format 2 had."""
 
 from typing import Any
 
@@ -9,6 +9,7 @@ from .._kernels.numbering import box_node, point_node, row_of
 from .._kernels.schema import (
     BOX_ROWS,
     CHANGES,
+    FEATURES,
     FREE_BOX,
     FREE_POINT,
     ID_COLUMNS,
@@ -18,13 +19,11 @@ from .._kernels.schema import (
     N_POINTS,
     NEXT,
     NEXT_ID,
-    NODE_COLUMNS,
     NONE,
     POINT_ROWS,
     PREVIOUS,
     ROOT,
     SIZE,
-    STATE,
     WORK,
     Tree,
 )
@@ -32,6 +31,7 @@ from ..settings import Settings
 from .columns import Column, unpack
 from .container import FORMAT_1, Reader
 from .contents import Contents, StoredTree
+from .format2 import N_STATE
 
 _WORK = WORK[:14]
 """Counters of work that version 0.1 had."""
@@ -66,7 +66,7 @@ def read(reader: Reader, mapped: tuple[str, ...]) -> tuple[StoredTree, dict[str,
 
 
 def _as_state(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    state = np.zeros(len(STATE), np.int64)
+    state = np.zeros(N_STATE, np.int64)
     state[list(_STATE)] = counts[: len(_STATE)]
     state[NEXT_ID] = state[CHANGES] = state[N_POINTS]
     return state
@@ -87,7 +87,7 @@ def _with_previous(ids: NDArray[np.int32]) -> NDArray[np.int32]:
 def _erase_unused(tree: Tree) -> None:
     """Rows that hold nothing had what happened to be in memory, or what they had held before."""
     nodes = tree.nodes
-    if nodes.ndim != 2 or nodes.shape[1] != NODE_COLUMNS:
+    if nodes.ndim != 2 or nodes.shape[1] != FEATURES:
         raise ValueError("'nodes' has another shape than it should have")
     for kind, rows, features in (
         (point_node, POINT_ROWS, (tree.points,)),

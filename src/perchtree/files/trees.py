@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import used_rows
+from .._arrays import make_spare, used_rows
 from .._kernels.heights import derive_heights
 from .._kernels.numbering import node_rows
 from .._kernels.schema import (
     BOX_ROWS,
     ENTRY,
+    FEATURE_ROWS,
     ID_COLUMNS,
     MAX_LEAVES,
     MAX_POINTS,
@@ -26,7 +27,7 @@ from .._kernels.schema import (
 from ..checks import check_structure, check_tree
 from ..errors import CorruptFileError, InvariantError
 from ..settings import Settings
-from . import container, format1
+from . import container, format1, format2
 from .columns import Column, column_names, pack, unpack
 from .contents import Contents, StoredTree
 
@@ -100,9 +101,12 @@ def load_tree(
 def verified(name: str | Path, stored: StoredTree, *, deep: bool = False) -> StoredTree:
     """A tree that was read, and cannot make a kernel crash; with `deep`, with every invariant.
 
-    CorruptFileError if it is not as it should be. Heights are derived where a file has none.
+    CorruptFileError if it is not as it should be. What older files lack is derived.
     """
     try:
+        if format2.is_old(stored.tree):
+            _check_old_shapes(stored)
+            stored = stored._replace(tree=format2.with_features(stored.tree))
         _check_shapes(stored)
         if stored.tree.moments.shape[1] == _WITHOUT_HEIGHTS:
             check_structure(stored.tree)
@@ -121,6 +125,7 @@ def _with_heights(stored: StoredTree) -> StoredTree:
     moments[:, :_WITHOUT_HEIGHTS] = tree.moments
     tree = tree._replace(moments=moments)
     if len(moments):
+        tree = tree._replace(spare=make_spare(tree))
         derive_heights(tree, np.empty(len(tree.nodes), np.int32))
     return stored._replace(tree=tree)
 
@@ -130,13 +135,14 @@ def _read(
 ) -> tuple[StoredTree, dict[str, Contents]]:
     meta = reader.meta(TREE)
     settings = Settings.of(meta["settings"])
-    left_out = {"state"} if settings.has_edges else {"state", "lists"}
+    left_out = {"state", "spare"} if settings.has_edges else {"state", "spare", "lists"}
     arrays = {
         name: reader.read(TREE, name, mmap=name in mapped)
         for name in Tree._fields
         if name not in left_out
     }
-    state = np.array([_whole(meta["state"][name]) for name in STATE], np.int64)
+    known = STATE if reader.version > 2 else STATE[: format2.N_STATE]
+    state = np.array([_whole(meta["state"][name]) for name in known], np.int64)
     work = {str(name): _whole(count) for name, count in dict(meta["work"]).items()}
     index = {}
     if INDEX in reader.sections():
@@ -167,6 +173,24 @@ def _whole(value: Any) -> int:
 
 def _check_shapes(stored: StoredTree) -> None:
     """What must hold before any entry of an array is used as a place in another."""
+    tree = stored.tree
+    if tree.state.shape != (len(STATE),):
+        raise ValueError("counters are missing")
+    features, boxes = tree.state[[FEATURE_ROWS, BOX_ROWS]].tolist()
+    if not 0 <= features <= boxes:
+        raise ValueError("counters are out of range")
+    _compare_shapes(stored, NODE_COLUMNS, features)
+
+
+def _check_old_shapes(stored: StoredTree) -> None:
+    """The same in files of formats 1 and 2."""
+    tree = stored.tree
+    if tree.state.shape != (format2.N_STATE,):
+        raise ValueError("counters are missing")
+    _compare_shapes(stored, NODE_COLUMNS - 1, int(tree.state[BOX_ROWS]))
+
+
+def _compare_shapes(stored: StoredTree, n_columns: int, features: int) -> None:
     settings, tree = stored.settings, stored.tree
     ids, points, boxes = tree.state[[NEXT_ID, POINT_ROWS, BOX_ROWS]].tolist()
     if not all(0 <= count <= MAX_POINTS for count in (ids, points, boxes)):
@@ -177,10 +201,10 @@ def _check_shapes(stored: StoredTree) -> None:
     without = tree.moments.ndim == 2 and tree.moments.shape[1] == _WITHOUT_HEIGHTS
     n_moments = _WITHOUT_HEIGHTS if without else MOMENTS + settings.has_edges
     expected = {
-        "nodes": ((node_rows(points, boxes), NODE_COLUMNS), np.int32),
+        "nodes": ((node_rows(points, boxes), n_columns), np.int32),
         "points": ((points, d), np.float32),
-        "boxes": ((boxes, 2, d), np.float32),
-        "means": ((boxes, d) if settings.has_linkage else (0, 0), np.float64),
+        "boxes": ((features, 2, d), np.float32),
+        "means": ((features, d) if settings.has_linkage else (0, 0), np.float64),
         "moments": ((boxes if settings.has_linkage else 0, n_moments), np.float64),
         "ids": ((ids, ID_COLUMNS), np.int32),
         "lists": ((points if settings.has_edges else 0, settings.listed, ENTRY), np.int32),

@@ -21,7 +21,7 @@ class BeamSearch(Search):
 
     def parts(self, tree: Tree, rows: Rows, done: Counts) -> Iterator[Part]:
         if self._memory is None:
-            self._memory = _arrays.make_beam(self._width, self.k, done)
+            self._memory = _arrays.make_beam(self._width, rows.shape[1], self.k, done)
         copies = self._copies.find_before(tree, rows)
         memory = self._memory._replace(copies=copies, cursor=first_row(tree))
         yield Part(rows, Finder(beam_with_sample, memory))

@@ -7,10 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._arrays import used_rows
-from .._kernels.numbering import box_node, point_node
+from .._kernels.numbering import box_node, point_nodes
 from .._kernels.schema import (
+    BOX_ROWS,
     CHANGES,
     COUNTED,
+    FEATURE_ROWS,
+    FEATURES,
     FIRST,
     LEFT,
     NEXT_ID,
@@ -85,14 +88,23 @@ class Copy:
         n_copied = min(self._n_copied[name], length)
         if int(tree.state[CHANGES]) // (COUNTED + 1) != self._changes // (COUNTED + 1):
             return np.arange(length)  # the counter of touched nodes has begun again
-        number = point_node if name == "points" else box_node
-        nodes = tree.nodes[number(0) : number(n_copied) : number(1) - number(0)]
         if name == "points":
+            nodes = tree.nodes[point_nodes(n_copied)]
             changed = (nodes[:, FIRST] >= self._next_id) | (nodes[:, SIZE] == 0)
-        else:  # a leaf with a box, or a free one, has no counter
-            touched = nodes[:, TOUCHED] > self._changes & COUNTED
-            changed = touched | (nodes[:, LEFT] == NONE)
+        else:
+            changed = self._changed_features(tree)[:n_copied]
         return np.concatenate([np.flatnonzero(changed), np.arange(n_copied, length)])
+
+    def _changed_features(self, tree: Tree) -> NDArray[np.bool_]:
+        """Whether each row of boxes and means may differ: unless its node was not touched."""
+        nodes = tree.nodes[box_node(np.arange(int(tree.state[BOX_ROWS])))]
+        nodes = nodes[(nodes[:, SIZE] > 0) & (nodes[:, FEATURES] != NONE)]
+        touched = nodes[:, TOUCHED] > self._changes & COUNTED
+        # A leaf with a box has no counter.
+        same = nodes[~touched & (nodes[:, LEFT] != NONE), FEATURES]
+        changed = np.ones(int(tree.state[FEATURE_ROWS]), bool)
+        changed[same] = False
+        return changed
 
     def _catch_up(self, tree: ClusterTree) -> None:
         """Copy what was touched since, a part at a time: what is touched meanwhile comes next."""

@@ -11,6 +11,7 @@ from .._arrays import used_rows
 from .._kernels.schema import N_POINTS, NEXT_ID, STATE, Tree
 from ..errors import CorruptFileError
 from ..files.contents import StoredTree
+from ..files.format2 import N_STATE
 from ..files.trees import INDEX, verified
 from ..settings import Settings
 from .facts import PUT, as_json, fact
@@ -83,7 +84,7 @@ def read_base(connection: sqlite3.Connection, facts: dict[str, bytes]) -> Stored
         name: _read_array(connection, name, tuple(shape), np.dtype(dtypes.get(name, "<f8")))
         for name, shape in described["shapes"].items()
     }
-    if arrays["state"].shape != (len(STATE),):
+    if arrays["state"].shape not in ((len(STATE),), (N_STATE,)):
         raise CorruptFileError("the database holds a tree of another version of perchtree")
     index = {
         name.removeprefix(f"{INDEX}/"): _read_array(connection, name, tuple(shape), np.dtype(dtype))
