@@ -6,6 +6,7 @@ import click
 
 from ..inert import inert_line
 from .options import FOLDER, QUIET, taken, together
+from .patience import patience
 from .running import Command, say
 
 if TYPE_CHECKING:
@@ -145,14 +146,18 @@ def serve(folder: str | None, workers: int, quiet: bool, **options: Any) -> None
     if (folder is None) != options["demo"]:
         raise click.UsageError("give a folder, or --demo for bundled data")
     try:
-        from ..serve.running import Place, run
+        from ..serve.rehearsing import rehearse
+        from ..serve.running import Place, leave, run
     except ImportError as error:
         raise ImportError(f"{error.name} is missing: pip install 'perchtree[serve]'") from None
     place, content = taken(Place, options), taken(_Content, options)
     if (place.certificate is None) != (place.private_key is None):
         raise click.UsageError("https needs both --certificate and --private-key")
     access = taken(_Access, options).at(place.host)
+    click.get_current_context().call_on_close(leave)  # after everything else
     service = content.service(folder)
+    with patience("compiling for this machine (only the first time)", quiet=quiet):
+        rehearse(service.collection.settings)
     _log_requests(quiet)
 
     def started(address: str) -> None:

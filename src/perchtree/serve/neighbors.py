@@ -25,7 +25,7 @@ def make_router(service: Service) -> APIRouter:
 
         def begin() -> tuple[NDArray[Any], list[T]]:
             rows = service.vectors_of(asked.vectors, asked.texts)
-            return rows, find(rows[:_ROWS_AT_ONCE])
+            return rows, find(rows[:_ROWS_AT_ONCE]) if len(rows) else []
 
         rows, found = await turns.quick(begin)
         for start in range(_ROWS_AT_ONCE, len(rows), _ROWS_AT_ONCE):

@@ -26,6 +26,12 @@ _SWITCH_SECONDS = 0.001
 that, several times; Python's own 5 ms make reads wait 20 ms and more while rows are inserted."""
 
 
+_LEAVING_SECONDS = 1.0
+"""How long the process waits for threads that read, when everything else is done."""
+_WORKER = "AnyIO worker thread"
+"""What threads of `Turns` are called. They are no daemons: Python would wait for them forever."""
+
+
 @dataclass(frozen=True)
 class Place:
     """Where to listen."""
@@ -116,18 +122,28 @@ def close(service: Service) -> None:
     If that takes too long, the process ends as if it were killed: what was acknowledged is on the
     disk, and the next start does the rest.
     """
-    seconds = service.limits.closing_seconds
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + service.limits.closing_seconds
     while service.turns.writes and time.monotonic() < deadline:
         time.sleep(0.02)
     closing = threading.Thread(target=_close_collection, args=(service,), daemon=True)
     if not service.turns.writes:
         closing.start()
-        closing.join(seconds)
+        closing.join(max(0.0, deadline - time.monotonic()))
     if service.turns.writes or closing.is_alive():
         log.warning("the collection could not be closed in time; nothing acknowledged is lost")
         logging.shutdown()
         os._exit(1)
+
+
+def leave() -> None:
+    """End the process, if a thread that reads would keep it: it has nothing to lose."""
+    deadline = time.monotonic() + _LEAVING_SECONDS
+    readers = [thread for thread in threading.enumerate() if thread.name == _WORKER]
+    for thread in readers:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    if any(thread.is_alive() for thread in readers):
+        logging.shutdown()
+        os._exit(0)
 
 
 def _close_collection(service: Service) -> None:
