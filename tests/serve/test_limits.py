@@ -9,6 +9,7 @@ from serving import served
 
 from perchtree.serve.formats import as_npy
 from perchtree.serve.limits import Limits
+from perchtree.serve.versions import Version
 
 pytestmark = [pytest.mark.outer, pytest.mark.jit]
 
@@ -132,3 +133,23 @@ def test_event_streams_are_counted(tmp_path, fill):
         next(stream.iter_raw())
         other = http.get("/v1/events", headers=headers)
         assert (other.status_code, other.headers["retry-after"]) == (503, "1")
+
+
+def test_paths_do_not_wait_for_clusterings_of_their_version(http, monkeypatch):
+    """Reads of records would soon have no thread left, and nobody else either."""
+    http.get("/v1/tree/root")  # waits for a version
+    cut, begun, released = Version._cut, threading.Event(), threading.Event()
+
+    def cut_later(version, how):
+        begun.set()
+        assert released.wait(60)
+        return cut(version, how)
+
+    monkeypatch.setattr(Version, "_cut", cut_later)
+    slow = threading.Thread(target=http.get, args=("/v1/clusters?k=5",))
+    slow.start()
+    assert begun.wait(60)
+    found = http.get("/v1/points/k1").json()
+    released.set()
+    slow.join(60)
+    assert found["path"][-1]["size"] == 120
