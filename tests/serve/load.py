@@ -21,6 +21,8 @@ from perchtree import Client, Collection, ServiceError
 D = 16
 MOST = 1500
 """Records of each writer, so that memory has no reason to grow."""
+LONG = 300
+"""Seconds after which it must not grow any more."""
 
 
 class Acknowledged:
@@ -215,11 +217,19 @@ def load(seconds=600, readers=50, writers=4, kills=1):
             assert not lost
             assert not back
             assert not said.errors, said.errors
+            if seconds >= LONG:
+                assert growth(memory) < 1.15, memory
             assert process.stop() == 0
         print(check(path))
         for _ in range(kills):
             said = kill(path, said, readers, writers)
     return said
+
+
+def growth(memory):
+    """How much larger memory is in the last quarter of a run than in the second."""
+    used, quarter = [m for _, m in memory], len(memory) // 4
+    return np.mean(used[-quarter:]) / np.mean(used[quarter : 2 * quarter])
 
 
 def kill(path, said, readers, writers):

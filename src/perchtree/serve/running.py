@@ -1,6 +1,7 @@
 """Running the service: sockets, signals, and an end in bounded time."""
 
 import contextlib
+import ctypes
 import logging
 import os
 import signal
@@ -26,6 +27,8 @@ _SWITCH_SECONDS = 0.001
 that, several times; Python's own 5 ms make reads wait 20 ms and more while rows are inserted."""
 
 
+_M_MMAP_THRESHOLD, _LARGE = -3, 2**20
+"""A parameter of glibc's `mallopt`, and the bytes of an array that is large."""
 _LEAVING_SECONDS = 1.0
 """How long the process waits for threads that read, when everything else is done."""
 _WORKER = "AnyIO worker thread"
@@ -98,6 +101,7 @@ class _Server(uvicorn.Server):
 def run(service: Service, access: Access, place: Place, started: Callable[[str], None]) -> None:
     """Serve until a signal asks to stop; `started` gets the address."""
     sys.setswitchinterval(_SWITCH_SECONDS)
+    _give_back_large_arrays()
     _raise_file_limit()
     listener = place.listen()
     host, port = listener.getsockname()[:2]
@@ -149,6 +153,17 @@ def leave() -> None:
 def _close_collection(service: Service) -> None:
     service.moments.save()
     service.collection.close()
+
+
+def _give_back_large_arrays() -> None:
+    """Have the C library return large arrays to the system when they are freed.
+
+    glibc raises the size from which it does so to that of what was freed, and keeps the rest for
+    each thread: versions of a collection that is changed all the time are as large as the ids that
+    it has ever given, and are made and freed by many threads.
+    """
+    with contextlib.suppress(OSError, TypeError, AttributeError):  # another C library
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE)
 
 
 def _raise_file_limit() -> None:
