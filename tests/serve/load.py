@@ -216,7 +216,7 @@ def load(seconds=600, readers=50, writers=4, kills=1):
             report(said, memory, lost, back)
             assert not lost
             assert not back
-            assert not said.errors, said.errors
+            assert not said.errors, (said.errors, unforeseen(process))
             if seconds >= LONG:
                 assert growth(memory) < 1.15, memory
             assert process.stop() == 0
@@ -224,6 +224,11 @@ def load(seconds=600, readers=50, writers=4, kills=1):
         for _ in range(kills):
             said = kill(path, said, readers, writers)
     return said
+
+
+def unforeseen(process):
+    """What the log of a service has about errors that nobody has foreseen."""
+    return [line for line in process.errors if " at " in line]
 
 
 def growth(memory):
