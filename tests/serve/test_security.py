@@ -116,7 +116,7 @@ def test_no_answer_and_no_log_tells_paths_or_records(http, tmp_path, caplog, mon
     http.post(
         "/v1/points", json=[{"key": "secret-key", "vector": [1, 2, 3], "text": "secret-text"}]
     )
-    monkeypatch.setattr(collection, "search", broken)
+    monkeypatch.setattr(http.service.records.rows, "search", broken)
     answers = [http.get("/v1/search?q=secret-word")]
     collection.close()
     answers += [

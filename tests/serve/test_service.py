@@ -301,6 +301,23 @@ def test_search_takes_any_text(http):
     assert http.get("/v1/search", params={"q": '"', "syntax": "fts"}).status_code == 422
 
 
+def test_what_is_removed_while_it_is_found_is_left_out(http, monkeypatch):
+    rows = http.service.records.rows
+    search = rows.search
+
+    def search_and_remove(query, most):
+        found = search(query, most)
+        http.service.collection.remove(["k9"])
+        return found
+
+    monkeypatch.setattr(rows, "search", search_and_remove)
+    answer = http.get("/v1/search?q=group3&n=100")
+    assert answer.status_code == 200
+    assert {hit["key"] for hit in answer.json()["hits"]} == {
+        f"k{i}" for i in range(3, 120, 6) if i != 9
+    }
+
+
 def test_questions_answers_and_corrections(http):
     asked = http.get("/v1/questions?n=20").json()["questions"]
     assert len(asked) == 20
