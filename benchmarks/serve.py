@@ -2,11 +2,14 @@
 
 A service with so many points (500,000 x 64 if nothing else is said) gets batches of 1,000 rows, one
 after the other, while four readers ask for records, neighbours and clusters; before that, the same
-without inserts. A folder that is named is kept and used again.
+without inserts. Rows are sent by a process of their own: readers that wait for the interpreter of
+this one would seem to wait for the service. A folder that is named is kept and used again.
 """
 
+import contextlib
 import http.client
 import json
+import multiprocessing
 import sys
 import tempfile
 import threading
@@ -70,11 +73,43 @@ class Reader:
             self.errors.append((kind, answer.status))
 
 
-def measure(title, url, keys, rows, seconds, work):
-    readers = [Reader(url, keys, rows, seed) for seed in range(READERS)]
-    done = work(time.monotonic() + seconds)
-    for reader in readers:
-        reader.stop()
+def insert(url, first, seconds, told):
+    """Add batches one after the other; tell how many rows a second."""
+    rows, done, begun = clustered(200_000, seed=1), 0, time.monotonic()
+    with Client(url, timeout=300) as client:
+        while time.monotonic() < begun + seconds:
+            part = slice(done % len(rows), done % len(rows) + BATCH)
+            names = [f"n{first}-{i}" for i in range(done, done + BATCH)]
+            client.add(rows[part], keys=names)
+            if done == 0:
+                told.put("begun")
+            done += BATCH
+    told.put(done / (time.monotonic() - begun))
+
+
+@contextlib.contextmanager
+def inserting(url, first, seconds):
+    """Insert meanwhile, in another process; what to call for how much it was, in the end."""
+    start = multiprocessing.get_context("spawn")
+    told = start.Queue()
+    process = start.Process(target=insert, args=(url, first, seconds, told))
+    process.start()
+    told.get()
+    yield told.get
+    process.join()
+
+
+@contextlib.contextmanager
+def resting(seconds):
+    yield lambda: time.sleep(seconds) or 0
+
+
+def measure(title, url, keys, rows, work):
+    with work as wait:
+        readers = [Reader(url, keys, rows, seed) for seed in range(READERS)]
+        done = wait()
+        for reader in readers:
+            reader.stop()
     errors = [error for reader in readers for error in reader.errors]
     print(f"{title}: {done:,.0f} rows a second inserted, {len(errors)} errors {errors[:3]}")
     for kind in KINDS:
@@ -106,22 +141,10 @@ def main(n_points=500_000, seconds=60, folder=None):
             next(client.clusters())
             print(f"{first:,} x {D}; first clusters after {time.time() - started:.1f} s")
 
-            def insert(deadline):
-                begun, done = time.monotonic(), 0
-                while time.monotonic() < deadline:
-                    part = slice(done, done + BATCH)
-                    names = [f"n{first}-{i}" for i in range(done, done + BATCH)]
-                    client.add(rows[part], keys=names)
-                    done += BATCH
-                return done / (time.monotonic() - begun)
-
-            def rest(deadline):
-                time.sleep(max(0, deadline - time.monotonic()))
-                return 0
-
-            measure("no inserts", process.url, keys, rows, seconds / 3, rest)
+            measure("no inserts", process.url, keys, rows, resting(seconds / 3))
             before = process.resident
-            measure("bulk inserts", process.url, keys, rows, seconds, insert)
+            work = inserting(process.url, first, seconds)
+            measure("bulk inserts", process.url, keys, rows, work)
             print(
                 f"memory: {before / 2**20:,.0f} MiB before, {process.resident / 2**20:,.0f} after"
             )

@@ -2,9 +2,11 @@
 
 import io
 import random
+import ssl
 import time
 import uuid
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote, urlsplit
 
@@ -48,6 +50,8 @@ class Client:
     retries : int
         How often a request is retried, after 0.2, 0.4, 0.8 seconds and so on, or after the time
         given by the service.
+    certificates : path, optional
+        For HTTPS: a PEM file with the certificates to trust, instead of the usual authorities.
 
     Examples
     --------
@@ -58,7 +62,13 @@ class Client:
     """
 
     def __init__(
-        self, url: str, *, token: str | None = None, timeout: float = 60.0, retries: int = 5
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        timeout: float = 60.0,
+        retries: int = 5,
+        certificates: str | Path | None = None,
     ) -> None:
         try:
             import httpx
@@ -68,9 +78,11 @@ class Client:
             raise ValueError(f"expected an address such as http://127.0.0.1:8732, got {url!r:.100}")
         self._httpx, self._retries = httpx, retries
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        trusted = True if certificates is None else ssl.create_default_context(cafile=certificates)
         self._http = httpx.Client(
-            base_url=url.rstrip("/"), headers=headers, timeout=timeout, trust_env=False
-        )
+            base_url=url.rstrip("/"), headers=headers, timeout=timeout, trust_env=False,
+            verify=trusted,
+        )  # fmt: skip
 
     # Requests
 

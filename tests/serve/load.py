@@ -21,6 +21,8 @@ from perchtree import Client, Collection, ServiceError
 D = 16
 MOST = 1500
 """Records of each writer, so that memory has no reason to grow."""
+LONG = 300
+"""Seconds after which it must not grow any more."""
 
 
 class Acknowledged:
@@ -214,12 +216,25 @@ def load(seconds=600, readers=50, writers=4, kills=1):
             report(said, memory, lost, back)
             assert not lost
             assert not back
-            assert not said.errors, said.errors
+            assert not said.errors, (said.errors, unforeseen(process))
+            if seconds >= LONG:
+                assert growth(memory) < 1.15, memory
             assert process.stop() == 0
         print(check(path))
         for _ in range(kills):
             said = kill(path, said, readers, writers)
     return said
+
+
+def unforeseen(process):
+    """What the log of a service has about errors that nobody has foreseen."""
+    return [line for line in process.errors if " at " in line]
+
+
+def growth(memory):
+    """How much larger memory is in the last quarter of a run than in the second."""
+    used, quarter = [m for _, m in memory], len(memory) // 4
+    return np.mean(used[-quarter:]) / np.mean(used[quarter : 2 * quarter])
 
 
 def kill(path, said, readers, writers):

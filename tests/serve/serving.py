@@ -59,10 +59,13 @@ def served(path, *, access=None, limits=None, encoder=None, fill=None):
 
 
 class Process:
-    """`perch serve` in a process of its own."""
+    """`perch serve` in a process of its own; after some code, if there is any."""
 
-    def __init__(self, *arguments, environment=None, prefix=()):
-        command = [*prefix, sys.executable, "-m", "perchtree", "serve", "--port", "0"]
+    def __init__(self, *arguments, environment=None, before=None):
+        run = ["-m", "perchtree"]
+        if before is not None:
+            run = ["-c", f"{before}\nfrom perchtree.cli import main\nmain()"]
+        command = [sys.executable, *run, "serve", "--port", "0"]
         self.errors = []
         self.process = subprocess.Popen(
             [*command, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -73,7 +76,7 @@ class Process:
         line = self.process.stdout.readline()
         found = re.search(r"at (https?://\S+)", line)
         if not found:
-            self._wait(60)
+            self.ended()
             raise RuntimeError("".join(self.errors)[-2000:])
         self.url = found[1]
         self.port = int(self.url.rsplit(":", 1)[1])
@@ -91,9 +94,10 @@ class Process:
 
     def kill(self):
         self.process.kill()
-        return self._wait(60)
+        return self.ended(60)
 
-    def _wait(self, seconds):
+    def ended(self, seconds=60):
+        """Wait for its end: the exit code."""
         code = self.process.wait(seconds)
         self._reader.join()
         self.process.stdout.close()
@@ -103,7 +107,7 @@ class Process:
     def stop(self, seconds=60):
         """End it by SIGTERM: the exit code."""
         self.process.send_signal(signal.SIGTERM)
-        return self._wait(seconds)
+        return self.ended(seconds)
 
     def __enter__(self):
         return self

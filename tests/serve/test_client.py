@@ -1,6 +1,7 @@
 """perchtree.Client, next to the collection itself."""
 
 import http.server
+import socket
 import threading
 
 import numpy as np
@@ -79,6 +80,36 @@ def test_errors_are_those_of_the_service(both):
         Client("people.perchdb")
     with Client("http://127.0.0.1:9", retries=0) as nobody, pytest.raises(ConnectionError):
         len(nobody)
+
+
+def test_what_does_not_answer_in_time_is_asked_again_and_given_up():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with Client(url, timeout=0.1, retries=1) as client, pytest.raises(ConnectionError):
+            client.get("k1")
+        for _ in range(2):  # so often it has tried
+            silent.settimeout(20)
+            silent.accept()[0].close()
+        silent.settimeout(0.1)
+        with pytest.raises(TimeoutError):
+            silent.accept()
+
+
+def test_it_waits_as_long_as_it_is_told(tmp_path, monkeypatch):
+    slept = []
+    monkeypatch.setattr("perchtree.client.time.sleep", slept.append)
+    monkeypatch.setattr("perchtree.client.random.random", lambda: 0.5)  # no more, no less
+    with served(tmp_path / "x.perchdb") as service:
+        service.service.turns.is_closing = True  # then changes are a 503
+        with Client(str(service.base_url), retries=2) as client:
+            with pytest.raises(ServiceError, match="stopping") as told:
+                client.add([[1.0]], keys=["a"])
+            assert told.value.status == 503
+        assert slept == [1.0, 1.0]
+        service.service.turns.is_closing = False
+    with Client("http://127.0.0.1:9", retries=3) as nobody, pytest.raises(ConnectionError):
+        nobody.info()
+    assert slept[2:] == [0.2, 0.4, 0.8]
 
 
 def test_a_lost_answer_is_asked_for_again(tmp_path):

@@ -1,10 +1,14 @@
 """Who may ask, and what nobody is told."""
 
 import logging
+import re
+import time
+from urllib.parse import quote
 
 import pytest
 from serving import served
 
+from perchtree.serve import security
 from perchtree.serve.problems import problem_of
 from perchtree.serve.security import Access, checked_token, host_names, is_loopback
 
@@ -73,6 +77,18 @@ def test_tokens(guarded):
     assert guarded.get("/health").status_code == 200
 
 
+def test_tokens_are_compared_in_constant_time(guarded, monkeypatch):
+    compared = []
+
+    def nothing_is_the_same(given, token):
+        compared.append((given, token))
+        return False
+
+    monkeypatch.setattr(security.hmac, "compare_digest", nothing_is_the_same)
+    assert guarded.get("/v1/info", headers=bearer(WRITE)).status_code == 401
+    assert compared == [(WRITE.encode(), WRITE.encode()), (WRITE.encode(), READ.encode())]
+
+
 def test_an_allowed_site_gets_cors_and_no_other_does(guarded):
     site = {"Origin": "https://team.example"}
     answer = guarded.get("/v1/info", headers=site | bearer(READ))
@@ -100,7 +116,7 @@ def test_no_answer_and_no_log_tells_paths_or_records(http, tmp_path, caplog, mon
     http.post(
         "/v1/points", json=[{"key": "secret-key", "vector": [1, 2, 3], "text": "secret-text"}]
     )
-    monkeypatch.setattr(collection, "search", broken)
+    monkeypatch.setattr(http.service.records.rows, "search", broken)
     answers = [http.get("/v1/search?q=secret-word")]
     collection.close()
     answers += [
@@ -119,6 +135,37 @@ def test_no_answer_and_no_log_tells_paths_or_records(http, tmp_path, caplog, mon
     assert not any("secret" in line or str(tmp_path) in line for line in ours), ours
     assert any(line.startswith("GET /v1/points/{key} 404") for line in ours)
     assert any(line.startswith("RuntimeError at broken") for line in ours)
+
+
+def test_the_log_has_one_line_for_each_request(http, caplog):
+    caplog.set_level(logging.INFO)
+    for key in ("k1", "line\nbreak", "\x1b[31mred", "k2?vector=true"):
+        http.get("/v1/points", params={"key": key})
+        http.get("/v1/points/" + quote(key, safe=""))
+    http.post("/v1/points", content="[", headers={"Content-Type": "application/json"})
+    http.request("PURGE", "/coffee")
+
+    def told():
+        return [r.getMessage() for r in caplog.records if r.name == "perchtree.serve"]
+
+    give_up = time.monotonic() + 20  # an answer may come before its line
+    while len(told()) < 10 and time.monotonic() < give_up:
+        time.sleep(0.01)
+    ours = told()
+    line = r"(GET|POST|other) (/v1/points(/{key})?|other) \d{3} [\d.]+ ms \d+ bytes in \d+ out"
+    assert len(ours) == 10
+    assert all(re.fullmatch(line, own) for own in ours), ours
+
+
+def test_messages_are_inert(http):
+    """What a request says comes back without anything that a terminal would act on."""
+    key = "\x1b[31m\u202e\nred"
+    for text in ("one", "other"):
+        answer = http.post("/v1/points", json=[{"key": key, "vector": [1, 2, 3], "text": text}])
+    assert answer.status_code == 409
+    told = answer.json()["error"]
+    assert "red" in told
+    assert told.isprintable()
 
 
 def broken(*_):

@@ -38,6 +38,10 @@ def test_a_record_is_added_read_replaced_and_removed(http):
     assert found["cluster"] == added["points"][0]["cluster"]
     assert found["path"][0]["size"] == 1
     assert found["path"][-1]["size"] == 121
+    collection = http.service.collection
+    labels = collection.tree.cut(distance=collection.standing.distance)
+    place = int(np.searchsorted(collection.ids, collection.ids_of(["a/b ü?"])[0]))
+    assert found["confidence"] == round(float(collection.tree.confidence(labels)[place]), 3)
     stored = http.put(PATH, json={"vector": [9, 9, 9], "text": "other"}).json()
     assert stored["created"] is False
     found = http.get(PATH, params={"vector": True}).json()
@@ -252,6 +256,29 @@ def test_handles_never_name_another_node(http):
     assert http.get("/v1/tree/nonsense").status_code == 404
 
 
+def test_handles_of_clusters_never_name_another_one(http):
+    collection = http.service.collection
+    before = {
+        cluster["cluster"]: cluster["size"]
+        for cluster in http.get("/v1/clusters?k=6&limit=100").json()["clusters"]
+    }
+    kept, grown, gone = (handle_of(collection.ids_of([f"k{i + 6 * j}" for j in range(20)]))
+                         for i in range(3))  # fmt: skip
+    assert {str(kept), str(grown), str(gone)} <= before.keys()
+    row = http.get("/v1/points/k1?vector=true").json()["vector"]
+    http.post("/v1/points", json=[point("more", row)])
+    http.post("/v1/removals", json={"keys": ["k2"]})
+    assert http.get(f"/v1/clusters/{kept}?k=6").json()["size"] == 20
+    changed = http.get(f"/v1/clusters/{grown}?k=6")
+    assert changed.status_code == 409
+    now = http.get(f"/v1/clusters/{changed.json()['now']}?k=6&limit=100").json()
+    assert {member["key"] for member in now["members"]} >= {"k1", "more"}
+    assert changed.json()["operation"] == collection.operation
+    assert http.get(f"/v1/clusters/{gone}?k=6").status_code == 410
+    assert http.get("/v1/clusters/99999-1-0000000000000000?k=6").status_code == 404
+    assert http.get("/v1/clusters/nonsense?k=6").status_code == 404
+
+
 def test_a_subtree_is_cut_to_its_size(http):
     top = http.get("/v1/tree/root?size=10").json()["nodes"]
     ends = [i for i, node in enumerate(top) if all(other["parent"] != i for other in top)]
@@ -272,6 +299,23 @@ def test_search_takes_any_text(http):
     for query in ('"', "NOT", "a AND", "*", "(", "group3 OR", "key:", "'; DROP TABLE records", "^"):
         assert http.get("/v1/search", params={"q": query}).status_code == 200, query
     assert http.get("/v1/search", params={"q": '"', "syntax": "fts"}).status_code == 422
+
+
+def test_what_is_removed_while_it_is_found_is_left_out(http, monkeypatch):
+    rows = http.service.records.rows
+    search = rows.search
+
+    def search_and_remove(query, most):
+        found = search(query, most)
+        http.service.collection.remove(["k9"])
+        return found
+
+    monkeypatch.setattr(rows, "search", search_and_remove)
+    answer = http.get("/v1/search?q=group3&n=100")
+    assert answer.status_code == 200
+    assert {hit["key"] for hit in answer.json()["hits"]} == {
+        f"k{i}" for i in range(3, 120, 6) if i != 9
+    }
 
 
 def test_questions_answers_and_corrections(http):

@@ -1,14 +1,18 @@
 """`perch serve` as a process: how it starts, what it refuses, how it ends."""
 
+import shutil
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import httpx
 import load
 import pytest
 from fuzz import ALWAYS_OFF, INFORMED_OFF, fill, informed, run_once
-from serving import Process
+from serving import SETTINGS, Process
 
-from perchtree import Client, Collection
+from perchtree import Client, Collection, ServiceError
 
 pytestmark = [pytest.mark.outer, pytest.mark.jit]
 
@@ -116,6 +120,36 @@ def test_a_token_comes_from_a_file(tmp_path):
     assert "r" * 40 not in log
 
 
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl, for a certificate")
+def test_https(tmp_path):
+    fill(tmp_path / "x.perchdb")
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    subprocess.run(
+        [
+            "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+            "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1",
+            "-keyout", key, "-out", certificate,
+        ],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    options = "--certificate", certificate, "--private-key", key
+    with Process(tmp_path / "x.perchdb", "-q", *options) as process:
+        assert process.url.startswith("https://")
+        with Client(process.url, certificates=certificate) as client:
+            client.add([[1.0, 2.0]], keys=["new"])
+            assert client.get("new")["key"] == "new"
+            own = {"Origin": process.url}
+            assert client._http.get("/v1/info", headers=own).status_code == 200
+            plain = {"Origin": process.url.replace("https", "http")}
+            assert client._http.get("/v1/info", headers=plain).status_code == 403
+        with Client(process.url, retries=0) as stranger, pytest.raises(ConnectionError):
+            len(stranger)
+        with Client(process.url.replace("https", "http"), retries=0) as plain:  # noqa: SIM117
+            with pytest.raises((ConnectionError, ServiceError)):
+                len(plain)
+        assert process.stop() == 0
+
+
 @pytest.mark.slow
 def test_the_demo_starts_with_bundled_data():
     with Process("--demo", "-q") as process:
@@ -124,3 +158,50 @@ def test_the_demo_starts_with_bundled_data():
             assert client.info()["clusters"] > 10
             assert client.search("handwritten")
         assert process.stop() == 0
+
+
+def test_nothing_is_compiled_or_loaded_while_readers_wait(tmp_path):
+    """What is needed is looked for on disk, and compiled if it is not there: both are counted."""
+    script = f"""
+import sys
+sys.path[:0] = {[str(Path(__file__).parent)]}
+from perchtree._kernels.disk_cache import SourceKeyedCache
+from perchtree.serve.rehearsing import rehearse
+from perchtree.settings import Settings
+
+looked_for = []
+load = SourceKeyedCache.load_overload
+
+def counting(cache, *signature):
+    looked_for.append(cache._py_func.__qualname__)
+    return load(cache, *signature)
+
+SourceKeyedCache.load_overload = counting
+rehearse(Settings.of({SETTINGS!r}))
+assert looked_for
+looked_for.clear()
+from serving import served
+with served({str(tmp_path / "x.perchdb")!r}) as http:
+    def ask(method, path, **given):
+        answer = http.request(method, "/v1/" + path, **given)
+        assert answer.status_code == 200, (path, answer.text)
+    records = [{{"key": f"k{{i}}", "vector": [i % 7, i]}} for i in range(100)]
+    for part in (records[:10], records[10:11], records[11:]):
+        ask("POST", "points", json=part)
+        http.service.collection.keep_clusters(2.0)
+        ask("DELETE", "points/" + part[0]["key"])
+        ask("PUT", "points/" + part[0]["key"], json={{"vector": [9, 9]}})
+        for query in ("", "?k=3", "?min_size=3", "?describe=false"):
+            ask("GET", "clusters" + query)
+        ask("GET", "clusters/0")
+        for path in ("points/k0", "points/k1?vector=true", "tree/root", "events"):
+            ask("GET", path)
+        for path, k in (("nearest", {{"k": 1}}), ("predict", {{}})):
+            ask("POST", path, json={{"vectors": [[1.5, 2]]}} | k)
+print(looked_for)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "[]\n"

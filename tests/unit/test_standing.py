@@ -6,8 +6,10 @@ import threading
 import numpy as np
 import pytest
 
+from in_threads import await_line, join, start
 from perchtree import ClusterEvent, Collection, CorruptFileError, ReadOnlyError
 from perchtree.clusters.following import Following
+from perchtree.clusters.overlaps import Overlaps
 from perchtree.store.folder import DATABASE
 
 pytestmark = [pytest.mark.outer, pytest.mark.jit]
@@ -355,3 +357,30 @@ def test_corrections_count(tmp_path, folder):
     if folder:
         people.verify()
         people.close()
+
+
+def test_others_read_what_stands_until_it_is_replaced(people, monkeypatch):
+    people.add(rows(50), keys=names(0, 50))
+    people.keep_clusters(3.0)
+    before, seen, late = people.standing.sizes(), {}, []
+    tell, settle = Overlaps.events, Following._settle
+
+    def read(when):
+        seen[when] = people.standing.sizes()
+
+    def read_while_matching(self, *given):
+        join(start(lambda: read("while matching")))
+        return tell(self, *given)
+
+    def ask_while_replacing(self, *given):
+        late.extend(start(lambda: read("when replaced")))
+        await_line(people.tree._lock, late[0])
+        assert "when replaced" not in seen
+        return settle(self, *given)
+
+    monkeypatch.setattr(Overlaps, "events", read_while_matching)
+    monkeypatch.setattr(Following, "_settle", ask_while_replacing)
+    people.add(rows(50, seed=1), keys=names(50, 100))
+    join(late)
+    assert seen["while matching"] == before
+    assert seen["when replaced"] == people.standing.sizes() != before

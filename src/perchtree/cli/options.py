@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ..inputs.batches import Columns, Source
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 DEFAULT_BATCH = 10_000
 
@@ -62,6 +63,11 @@ def together(*options: Callable[[F], F]) -> Callable[[F], F]:
         return function
 
     return decorate
+
+
+def taken(kind: Callable[..., T], options: dict[str, Any]) -> T:
+    """The options of a command that belong to a class, as one of it; they are taken out."""
+    return kind(**{name: options.pop(name) for name in kind.__annotations__})
 
 
 def setting_option(name: str, rule: Rule) -> Callable[[F], F]:
@@ -245,4 +251,4 @@ class Reading(NamedTuple):
 
     @classmethod
     def taken_from(cls, options: dict[str, Any]) -> "Reading":
-        return cls(**{name: options.pop(name) for name in cls._fields})
+        return taken(cls, options)

@@ -1,95 +1,164 @@
 """serve: a collection over HTTP."""
 
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from ..inert import inert_line
-from .options import FOLDER, QUIET
+from .options import FOLDER, QUIET, taken, together
+from .patience import patience
 from .running import Command, say
+
+if TYPE_CHECKING:
+    from ..serve.security import Access
+    from ..serve.service import Service
 
 PORT = 8732
 _DEMO_DISTANCE = 40.0
 """Between handwritten digits that are much alike."""
 
+_CONTENT = together(
+    click.option("--demo", is_flag=True, help="Serve bundled data from a temporary folder."),
+    click.option("--new", is_flag=True, help=f"Make the folder, NAME{FOLDER}, if there is none."),
+    click.option(
+        "--encoder", help="For a new folder: how to turn texts into vectors, for example words."
+    ),
+    click.option(
+        "--distance",
+        type=click.FloatRange(0, max=1e30),
+        help="Keep clusters at this distance up to date. [default: the folder's own setting]",
+    ),
+)
+"""What is served."""
+
+_ADDRESS = together(
+    click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on."),
+    click.option(
+        "--port",
+        default=PORT,
+        show_default=True,
+        type=click.IntRange(0, 65535),
+        help="Port to listen on; 0 for any free port.",
+    ),
+    click.option("--certificate", type=click.Path(exists=True), help="For HTTPS: a PEM file."),
+    click.option("--private-key", type=click.Path(exists=True), help="For HTTPS: a PEM file."),
+)
+"""Where it is served."""
+
+_ACCESS = together(
+    click.option(
+        "--token-file",
+        type=click.Path(exists=True, dir_okay=False),
+        help="Require the token in this file. [or set PERCHTREE_TOKEN]",
+    ),
+    click.option(
+        "--read-token-file",
+        type=click.Path(exists=True, dir_okay=False),
+        help="A token that only allows reading. [or set PERCHTREE_READ_TOKEN]",
+    ),
+    click.option(
+        "--insecure", is_flag=True, help="Require no token from other machines. Not recommended."
+    ),
+    click.option(
+        "--allow-host",
+        multiple=True,
+        metavar="NAME",
+        help="An additional host name of the service.",
+    ),
+    click.option(
+        "--allow-origin",
+        multiple=True,
+        metavar="URL",
+        help="Another origin whose pages may use the service.",
+    ),
+)
+"""Whom it answers."""
+
+
+class _Content(NamedTuple):
+    """What is to be served: the values of `_CONTENT`."""
+
+    demo: bool
+    new: bool
+    encoder: str | None
+    distance: float | None
+
+    def service(self, folder: str | None) -> "Service":
+        """A service of it, whose clusters are kept up to date if that is wanted."""
+        service = _demo() if folder is None else _opened(folder, self.new, self.encoder)
+        if self.distance is not None:
+            service.collection.keep_clusters(self.distance)
+        elif service.collection.standing is None:
+            say(
+                "no clusters are kept up to date: use --distance to keep them and receive their "
+                "events"
+            )
+        return service
+
+
+class _Access(NamedTuple):
+    """Whom to answer: the values of `_ACCESS`."""
+
+    token_file: str | None
+    read_token_file: str | None
+    insecure: bool
+    allow_host: tuple[str, ...]
+    allow_origin: tuple[str, ...]
+
+    def at(self, host: str) -> "Access":
+        """Who may ask a service at an address; a UsageError if that is not safe."""
+        from ..serve.security import Access, host_names, is_loopback
+
+        write = _token(self.token_file, "PERCHTREE_TOKEN")
+        read = _token(self.read_token_file, "PERCHTREE_READ_TOKEN")
+        if not is_loopback(host) and write is None and read is None and not self.insecure:
+            raise click.UsageError(
+                f"other machines can reach {host}: give --token-file (`openssl rand -hex 32` makes "
+                "a token), or --insecure if everybody may read and change everything"
+            )
+        hosts = host_names(host, self.allow_host)
+        if not hosts:
+            raise click.UsageError(
+                f"{host} is every address of this machine: name it as others do, --allow-host NAME"
+            )
+        origins = frozenset(origin.rstrip("/") for origin in self.allow_origin)
+        return Access(hosts, origins, write, read)
+
 
 @click.command(cls=Command)
 @click.argument("folder", required=False, type=click.Path())
-@click.option("--demo", is_flag=True, help="Serve bundled data from a temporary folder.")
-@click.option("--new", is_flag=True, help=f"Make the folder, NAME{FOLDER}, if there is none.")
-@click.option(
-    "--encoder", help="For a new folder: how to turn texts into vectors, for example words."
-)
-@click.option(
-    "--distance", type=click.FloatRange(0, max=1e30),
-    help="Keep clusters at this distance up to date. [default: the folder's own setting]",
-)  # fmt: skip
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option(
-    "--port",
-    default=PORT,
-    show_default=True,
-    type=click.IntRange(0, 65535),
-    help="Port to listen on; 0 for any free port.",
-)
-@click.option(
-    "--token-file", type=click.Path(exists=True, dir_okay=False),
-    help="Require the token in this file. [or set PERCHTREE_TOKEN]",
-)  # fmt: skip
-@click.option(
-    "--read-token-file", type=click.Path(exists=True, dir_okay=False),
-    help="A token that only allows reading. [or set PERCHTREE_READ_TOKEN]",
-)  # fmt: skip
-@click.option(
-    "--insecure", is_flag=True, help="Require no token from other machines. Not recommended."
-)
-@click.option(
-    "--allow-host", multiple=True, metavar="NAME", help="An additional host name of the service."
-)
-@click.option(
-    "--allow-origin",
-    multiple=True,
-    metavar="URL",
-    help="Another origin whose pages may use the service.",
-)
-@click.option("--certificate", type=click.Path(exists=True), help="For HTTPS: a PEM file.")
-@click.option("--private-key", type=click.Path(exists=True), help="For HTTPS: a PEM file.")
+@_CONTENT
+@_ADDRESS
+@_ACCESS
 @click.option("--workers", default=1, help="Must be 1: a collection belongs to one process.")
 @QUIET
-def serve(
-    folder: str | None, demo: bool, new: bool, encoder: str | None, distance: float | None,
-    host: str, port: int,
-    token_file: str | None, read_token_file: str | None, insecure: bool,
-    allow_host: Sequence[str], allow_origin: Sequence[str], certificate: str | None,
-    private_key: str | None, workers: int, quiet: bool,
-) -> None:  # fmt: skip
+def serve(folder: str | None, workers: int, quiet: bool, **options: Any) -> None:
     """Serve FOLDER over HTTP, for reading, writing and watching, until Ctrl-C or SIGTERM.
 
     Only this machine can reach the service unless you give another --host, which requires a token.
     See docs/service.md.
     """
-    if (folder is None) != demo:
-        raise click.UsageError("give a folder, or --demo for bundled data")
     if workers != 1:
         raise click.UsageError(
             "only one worker is possible: the tree is in the memory of the one process that "
             "may change it, and its threads share the work"
         )
-    if (certificate is None) != (private_key is None):
-        raise click.UsageError("https needs both --certificate and --private-key")
+    if (folder is None) != options["demo"]:
+        raise click.UsageError("give a folder, or --demo for bundled data")
     try:
-        from ..serve.running import Place, run
+        from ..serve.rehearsing import rehearse
+        from ..serve.running import Place, leave, run
     except ImportError as error:
         raise ImportError(f"{error.name} is missing: pip install 'perchtree[serve]'") from None
-    access = _access(host, token_file, read_token_file, insecure, allow_host, allow_origin)
-    service = _demo_service() if folder is None else _service(folder, new, encoder)
-    if distance is not None:
-        service.collection.keep_clusters(distance)
-    elif service.collection.standing is None:
-        say("no clusters are kept up to date: use --distance to keep them and receive their events")
+    place, content = taken(Place, options), taken(_Content, options)
+    if (place.certificate is None) != (place.private_key is None):
+        raise click.UsageError("https needs both --certificate and --private-key")
+    access = taken(_Access, options).at(place.host)
+    click.get_current_context().call_on_close(leave)  # after everything else
+    service = content.service(folder)
+    with patience("compiling for this machine (only the first time)", quiet=quiet):
+        rehearse(service.collection.settings)
     _log_requests(quiet)
-    place = Place(host, port, certificate, private_key)
 
     def started(address: str) -> None:
         click.echo(inert_line(f"perch: {len(service.collection):,} records at {address}"))
@@ -98,27 +167,6 @@ def serve(
         run(service, access, place, started)
     finally:
         service.collection.close()
-
-
-def _access(
-    host: str, token_file: str | None, read_token_file: str | None, insecure: bool,
-    names: Sequence[str], origins: Sequence[str],
-) -> Any:  # fmt: skip
-    from ..serve.security import Access, host_names, is_loopback
-
-    write = _token(token_file, "PERCHTREE_TOKEN")
-    read = _token(read_token_file, "PERCHTREE_READ_TOKEN")
-    if not is_loopback(host) and write is None and read is None and not insecure:
-        raise click.UsageError(
-            f"other machines can reach {host}: give --token-file (`openssl rand -hex 32` makes a "
-            "token), or --insecure if everybody may read and change everything"
-        )
-    hosts = host_names(host, names)
-    if not hosts:
-        raise click.UsageError(
-            f"{host} is every address of this machine: name it as others do, --allow-host NAME"
-        )
-    return Access(hosts, frozenset(origin.rstrip("/") for origin in origins), write, read)
 
 
 def _token(path: str | None, variable: str) -> str | None:
@@ -133,7 +181,7 @@ def _token(path: str | None, variable: str) -> str | None:
     return checked_token(os.environ[variable], variable) if variable in os.environ else None
 
 
-def _service(folder: str, new: bool, encoder: str | None) -> Any:
+def _opened(folder: str, new: bool, encoder: str | None) -> "Service":
     from pathlib import Path
 
     from ..collection import Collection
@@ -152,7 +200,7 @@ def _service(folder: str, new: bool, encoder: str | None) -> Any:
     return Service(Collection.open(folder, write=True, encoder=encoder), Path(folder))
 
 
-def _demo_service() -> Any:
+def _demo() -> "Service":
     """scikit-learn's handwritten digits, with a text each, in a folder that is removed."""
     import tempfile
     from pathlib import Path

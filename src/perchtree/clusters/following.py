@@ -1,6 +1,7 @@
 """A clustering by height that follows its tree: only where the tree was touched is it looked at."""
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,11 @@ _EVERYTHING = NONE - 1
 """A count of changes that every node was touched after."""
 
 JOIN, MOVE, LEAVE = "join", "move", "leave"
+
+Alone = AbstractContextManager[None]
+"""While it lasts, nobody else reads."""
+_UNSHARED: Alone = nullcontext()
+"""For a clustering that nobody else reads anyway."""
 
 
 class Change(NamedTuple):
@@ -132,10 +138,10 @@ class Following:
 
     # Beginning
 
-    def begin(self, tree: Tree, said: Said = NOTHING) -> Followed:
+    def begin(self, tree: Tree, said: Said = NOTHING, settling: Alone = _UNSHARED) -> Followed:
         """Number the clusters of a tree 0, 1, 2, ... by their smallest ids, which is no news."""
         told = self.last_event
-        followed = self.follow(tree, np.empty(0, np.int64), said)
+        followed = self.follow(tree, np.empty(0, np.int64), said, settling)
         self.last_event = told
         return followed._replace(changes=[])
 
@@ -181,8 +187,14 @@ class Following:
 
     # Following
 
-    def follow(self, tree: Tree, gone: Labels, said: Said = NOTHING) -> Followed:
-        """Catch up with a tree; `gone` are the ids of points that were removed since."""
+    def follow(
+        self, tree: Tree, gone: Labels, said: Said = NOTHING, settling: Alone = _UNSHARED
+    ) -> Followed:
+        """Catch up with a tree, which nobody changes; `gone` are the ids of points that were
+        removed since.
+
+        Others can still read what is known, except while it is replaced, within `settling`.
+        """
         self._make_room(tree)
         if int(tree.state[CHANGES]) // (COUNTED + 1) != self.changes // (COUNTED + 1):
             self._seen = _EVERYTHING
@@ -194,8 +206,14 @@ class Following:
             self.corrected and np.isin(touched, [*self.corrected]).any()
         ):
             split = self._with_groups(tree, split, said)
-        followed = self._match(tree, split, gone, left)
-        self._saw(tree)
+        numbers, old_ids, events = self._match(tree, split, left)
+        with settling:
+            changes = self._told(events, tree, split, numbers)
+            changes += self._left(left, events)
+            self.labels[gone] = NONE
+            self.n_points -= len(gone)
+            followed = self._settle(tree, split, old_ids, numbers, changes)
+            self._saw(tree)
         return followed
 
     def missed(self, tree: Tree) -> Labels:
@@ -278,7 +296,8 @@ class Following:
             )
             self.corrected = {number: group for number, group, special in groups if special}
 
-    def _match(self, tree: Tree, split: _Split, gone: Labels, left: Labels) -> Followed:
+    def _match(self, tree: Tree, split: _Split, left: Labels) -> tuple[Labels, Labels, list[Event]]:
+        """The numbers of the new clusters, those of the old ones, and what has become of these."""
         old = split.labels != NONE
         old_ids = np.unique(np.concatenate([split.labels[old], left]))
         of_old, of_new = np.searchsorted(old_ids, split.labels[old]), split.of_new[old]
@@ -299,12 +318,7 @@ class Following:
             return smallest[new]
 
         numbers = overlaps.inherited_ids(self.next_number, first)
-        events = overlaps.events(numbers, int(tree.state[N_POINTS]))
-        changes = self._told(events, tree, split, numbers)
-        changes += self._left(left, events)
-        self.labels[gone] = NONE
-        self.n_points -= len(gone)
-        return self._settle(tree, split, old_ids, numbers, changes)
+        return numbers, old_ids, overlaps.events(numbers, int(tree.state[N_POINTS]))
 
     def _told(
         self, events: list[Event], tree: Tree, split: _Split, numbers: Labels

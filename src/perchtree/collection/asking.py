@@ -73,18 +73,22 @@ class Asking:
     def _follow(
         self, tree: ClusterTree, gone: NDArray[np.int64], *, silently: bool = False
     ) -> None:
-        """Bring standing clusters up to date, before the change is recorded."""
-        following = self.following
+        """Bring standing clusters up to date, before the change is recorded.
+
+        Others can read meanwhile: nobody but this thread changes the tree.
+        """
+        following, settling = self.following, self._locks.reading
         if following is None:
             return
         with tree.reading() as arrays:
             said = self.pairs.said
-            if silently:
-                self._log.followed(following.begin(arrays, said))
-            else:
-                self._log.followed(following.follow(arrays, gone, said))
-            if following.n_points != tree.n_points:  # someone has changed the tree itself
-                self._log.followed(following.follow(arrays, following.missed(arrays), said))
+        if silently:
+            self._log.followed(following.begin(arrays, said, settling))
+        else:
+            self._log.followed(following.follow(arrays, gone, said, settling))
+        if following.n_points != tree.n_points:  # someone has changed the tree itself
+            gone = following.missed(arrays)
+            self._log.followed(following.follow(arrays, gone, said, settling))
 
     @property
     def tree(self) -> ClusterTree:

@@ -181,9 +181,10 @@ class Clustered(Asking):
             is_new = following is None
             if following is None:
                 following = self.following = Following(float(distance))
-            following.look_everywhere(float(distance))
-            if self._tree is not None:
-                self._follow(self._tree, np.empty(0, np.int64), silently=is_new)
+            with self._locks.reading:  # the distance goes with the clusters
+                following.look_everywhere(float(distance))
+                if self._tree is not None:
+                    self._follow(self._tree, np.empty(0, np.int64), silently=is_new)
             self._log.noted()
             return Standing(self)
 

@@ -11,7 +11,18 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from .. import __version__
-from . import about, clusters, events, explorer, points, questions, search, tree
+from . import (
+    about,
+    clusters,
+    events,
+    explorer,
+    explorer_page,
+    neighbors,
+    points,
+    questions,
+    search,
+    tree,
+)
 from .answers import ALWAYS
 from .changes import Changes
 from .gate import Gate
@@ -35,6 +46,7 @@ def make_application(service: Service, access: Access) -> ASGIApp:
     changes = Changes(service.collection)
     for router in (
         points.make_router(service, changes),
+        neighbors.make_router(service),
         clusters.make_router(service),
         tree.make_router(service),
         search.make_router(service),
@@ -44,7 +56,7 @@ def make_application(service: Service, access: Access) -> ASGIApp:
     ):
         app.include_router(router, prefix="/v1")
     app.include_router(about.make_router(service))
-    app.include_router(explorer.make_page_router())
+    app.include_router(explorer_page.make_router())
     app.add_exception_handler(RequestValidationError, _wrong_parameters)
     app.add_exception_handler(HTTPException, _plain)
     for kind in (ValueError, TypeError, OSError, MemoryError, Exception):

@@ -5,7 +5,7 @@ import io
 from typing import Annotated, Any
 
 import numpy as np
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Depends, Path, Query, Response
 
 from ..outputs import guarded
 from . import schemas
@@ -29,6 +29,19 @@ Threshold = Annotated[
 ]
 
 
+async def asked(k: K = None, min_size: MinSize = None, threshold: Threshold = None) -> How | None:
+    """How a clustering is asked for; None for the standing one."""
+    given = {"k": k, "min_size": min_size, "threshold": threshold}
+    named = [How(by, float(value)) for by, value in given.items() if value is not None]
+    if len(named) > 1:
+        raise Problem(422, "give at most one of k, min_size and threshold")
+    return named[0] if named else None
+
+
+Asked = Annotated[How | None, Depends(asked)]
+"""The clustering that a request is about."""
+
+
 def make_router(service: Service) -> APIRouter:
     router, turns, limits = APIRouter(tags=["clusters"]), service.turns, service.limits
     reader = _Reader(service)
@@ -39,9 +52,7 @@ def make_router(service: Service) -> APIRouter:
         | links(get_cluster={"cluster": "$response.body#/clusters/0/cluster"}),
     )
     async def list_clusters(
-        k: K = None,
-        min_size: MinSize = None,
-        threshold: Threshold = None,
+        how: Asked,
         sort: Annotated[
             str, Query(pattern="^(size|first)$", description="size: the largest first")
         ] = "size",
@@ -58,7 +69,6 @@ def make_router(service: Service) -> APIRouter:
         Other clusterings than the standing one are of a recent state of the tree: `operation` says
         which. A page goes on after the cluster before it, also if the clustering has changed.
         """
-        how = asked(k, min_size, threshold)
         quick = how is None and service.standing.is_kept and not describe
         turn = turns.quick if quick else turns.slow
         return await turn(reader.page, how, sort, after, limit, describe)
@@ -70,9 +80,7 @@ def make_router(service: Service) -> APIRouter:
     )
     async def get_cluster(
         cluster: Annotated[str, Path(max_length=64)],
-        k: K = None,
-        min_size: MinSize = None,
-        threshold: Threshold = None,
+        how: Asked,
         after: Annotated[int, Query(ge=-1, le=2**62, description="`next` before.")] = -1,
         limit: Annotated[int, Query(ge=1, le=limits.page)] = 50,
         form: Annotated[
@@ -84,21 +92,11 @@ def make_router(service: Service) -> APIRouter:
         The handle of a cluster goes with the clustering it was listed in: give the same k, min_size
         or threshold. A 409 or 410 says what became of it.
         """
-        how = asked(k, min_size, threshold)
         if form == "csv":
             return await turns.slow(reader.table, cluster, how)
         return await turns.slow(reader.show, cluster, how, after, limit)
 
     return router
-
-
-def asked(k: int | None, min_size: int | None, threshold: float | None) -> How | None:
-    """How a clustering is asked for; None for the standing one."""
-    given = {"k": k, "min_size": min_size, "threshold": threshold}
-    named = [How(by, float(value)) for by, value in given.items() if value is not None]
-    if len(named) > 1:
-        raise Problem(422, "give at most one of k, min_size and threshold")
-    return named[0] if named else None
 
 
 class _Reader:

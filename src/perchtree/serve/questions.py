@@ -16,38 +16,14 @@ from .versions import Version
 
 def make_router(service: Service, changes: Changes) -> APIRouter:
     router, turns = APIRouter(tags=["questions"]), service.turns
-    collection = service.collection
+    known = _Said(service)
 
     @router.get("/questions", responses=answers(409))
     async def get_questions(
         n: Annotated[int, Query(ge=1, le=100)] = 10, seed: Annotated[int, Query(ge=0, lt=2**31)] = 0
     ) -> schemas.Questions:
         """Pairs of records to ask about: are the two the same? The answers so far tell which."""
-        return await turns.slow(_questions, n, seed)
-
-    def _questions(n: int, seed: int) -> schemas.Questions:
-        version, pairs, same = _told()
-        if version.table.n_points < 2:
-            raise Problem(409, "there is only one record: nothing to ask about")
-        picked = version.tree.questions(n, pairs, same, seed=seed).tolist()
-        shown = service.show({i for pair in picked for i in pair})
-        found = [
-            schemas.Question(a=shown[a], b=shown[b]) for a, b in picked if a in shown and b in shown
-        ]
-        return schemas.Questions(operation=version.operation, n_answers=len(same), questions=found)
-
-    def _told() -> tuple[Version, list[tuple[int, int]], list[Any]]:
-        """The present version, and the answers about records that are in it."""
-        version = service.versions.current()
-        pairs: list[tuple[int, int]] = []
-        same: list[Any] = []
-        with collection.tree.reading():
-            answered = list(collection.answered)
-        for one, other, said, _ in answered:
-            if version.place(one) is not None and version.place(other) is not None:
-                pairs.append((one, other))
-                same.append(said)
-        return version, pairs, same
+        return await turns.slow(known.questions, n, seed)
 
     @router.post("/answers", responses=answers(404), openapi_extra=json_body(schemas.Answers))
     async def answer(request: Request) -> schemas.Answered:
@@ -58,15 +34,64 @@ def make_router(service: Service, changes: Changes) -> APIRouter:
         given = await read_json(request, schemas.Answers, turns)
         said = [(answer.a, answer.b, answer.same) for answer in given]
         n_answers = await turns.write(changes.answer, said)
-        return schemas.Answered(operation=collection.operation, n_answers=n_answers)
+        return schemas.Answered(operation=service.collection.operation, n_answers=n_answers)
 
     @router.get("/calibration", responses=answers(409))
     async def calibration() -> schemas.Calibrated:
         """The clustering that fits the answers so far best, and how good it is by them."""
-        return await turns.slow(_calibrated)
+        return await turns.slow(known.calibrated)
 
-    def _calibrated() -> schemas.Calibrated:
-        version, pairs, same = _told()
+    @router.get("/corrections")
+    async def get_corrections() -> schemas.Corrections:
+        """All corrections of pairs of records."""
+        return await turns.quick(known.corrections)
+
+    @router.post("/corrections", responses=answers(404, 409), openapi_extra=json_body(schemas.Said))
+    async def correct(request: Request) -> schemas.Corrections:
+        """Mark two records as belonging together, or apart, or take back what was said.
+
+        A 409 shows the chain of statements that it would contradict.
+        """
+        said = await read_json(request, schemas.Said, turns)
+        await turns.write(changes.say, said.kind, said.a, said.b)
+        service.tell_change()
+        return await turns.quick(known.corrections)
+
+    return router
+
+
+class _Said:
+    """What people have said, and what follows from it."""
+
+    def __init__(self, service: Service) -> None:
+        self._service, self._collection = service, service.collection
+
+    def questions(self, n: int, seed: int) -> schemas.Questions:
+        version, pairs, same = self._answers()
+        if version.table.n_points < 2:
+            raise Problem(409, "there is only one record: nothing to ask about")
+        picked = version.tree.questions(n, pairs, same, seed=seed).tolist()
+        shown = self._service.show({i for pair in picked for i in pair})
+        found = [
+            schemas.Question(a=shown[a], b=shown[b]) for a, b in picked if a in shown and b in shown
+        ]
+        return schemas.Questions(operation=version.operation, n_answers=len(same), questions=found)
+
+    def _answers(self) -> tuple[Version, list[tuple[int, int]], list[Any]]:
+        """The present version, and the answers about records that are in it."""
+        version = self._service.versions.current()
+        pairs: list[tuple[int, int]] = []
+        same: list[Any] = []
+        with self._collection.tree.reading():
+            answered = list(self._collection.answered)
+        for one, other, said, _ in answered:
+            if version.place(one) is not None and version.place(other) is not None:
+                pairs.append((one, other))
+                same.append(said)
+        return version, pairs, same
+
+    def calibrated(self) -> schemas.Calibrated:
+        version, pairs, same = self._answers()
         told = [answer for answer in same if answer is not None]
         if len(set(told)) < 2:
             raise Problem(409, "answer some questions first: some the same, and some not")
@@ -80,32 +105,14 @@ def make_router(service: Service, changes: Changes) -> APIRouter:
             confidence=float(found.confidence), doubts=list(found.doubts),
         )  # fmt: skip
 
-    @router.get("/corrections")
-    async def get_corrections() -> schemas.Corrections:
-        """All corrections of pairs of records."""
-        return await turns.quick(_corrections)
-
-    def _corrections() -> schemas.Corrections:
-        said = collection.corrections if len(collection) else []
+    def corrections(self) -> schemas.Corrections:
+        said = self._collection.corrections if len(self._collection) else []
         return schemas.Corrections(
-            operation=collection.operation,
+            operation=self._collection.operation,
             corrections=[
                 schemas.Correction(kind=c.kind, a=_plain(c.a), b=_plain(c.b)) for c in said
             ],
         )
-
-    @router.post("/corrections", responses=answers(404, 409), openapi_extra=json_body(schemas.Said))
-    async def correct(request: Request) -> schemas.Corrections:
-        """Mark two records as belonging together, or apart, or take back what was said.
-
-        A 409 shows the chain of statements that it would contradict.
-        """
-        said = await read_json(request, schemas.Said, turns)
-        await turns.write(changes.say, said.kind, said.a, said.b)
-        service.tell_change()
-        return await turns.quick(_corrections)
-
-    return router
 
 
 def _spread(estimate: Estimate) -> schemas.Spread:

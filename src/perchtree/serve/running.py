@@ -1,6 +1,7 @@
 """Running the service: sockets, signals, and an end in bounded time."""
 
 import contextlib
+import ctypes
 import logging
 import os
 import signal
@@ -24,6 +25,14 @@ log = logging.getLogger("perchtree.serve")
 _SWITCH_SECONDS = 0.001
 """How long a thread may keep the interpreter while others want it. Each turn of a read waits for
 that, several times; Python's own 5 ms make reads wait 20 ms and more while rows are inserted."""
+
+
+_M_MMAP_THRESHOLD, _LARGE = -3, 2**20
+"""A parameter of glibc's `mallopt`, and the bytes of an array that is large."""
+_LEAVING_SECONDS = 1.0
+"""How long the process waits for threads that read, when everything else is done."""
+_WORKER = "AnyIO worker thread"
+"""What threads of `Turns` are called. They are no daemons: Python would wait for them forever."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +101,7 @@ class _Server(uvicorn.Server):
 def run(service: Service, access: Access, place: Place, started: Callable[[str], None]) -> None:
     """Serve until a signal asks to stop; `started` gets the address."""
     sys.setswitchinterval(_SWITCH_SECONDS)
+    _give_back_large_arrays()
     _raise_file_limit()
     listener = place.listen()
     host, port = listener.getsockname()[:2]
@@ -116,23 +126,44 @@ def close(service: Service) -> None:
     If that takes too long, the process ends as if it were killed: what was acknowledged is on the
     disk, and the next start does the rest.
     """
-    seconds = service.limits.closing_seconds
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + service.limits.closing_seconds
     while service.turns.writes and time.monotonic() < deadline:
         time.sleep(0.02)
     closing = threading.Thread(target=_close_collection, args=(service,), daemon=True)
     if not service.turns.writes:
         closing.start()
-        closing.join(seconds)
+        closing.join(max(0.0, deadline - time.monotonic()))
     if service.turns.writes or closing.is_alive():
         log.warning("the collection could not be closed in time; nothing acknowledged is lost")
         logging.shutdown()
         os._exit(1)
 
 
+def leave() -> None:
+    """End the process, if a thread that reads would keep it: it has nothing to lose."""
+    deadline = time.monotonic() + _LEAVING_SECONDS
+    readers = [thread for thread in threading.enumerate() if thread.name == _WORKER]
+    for thread in readers:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    if any(thread.is_alive() for thread in readers):
+        logging.shutdown()
+        os._exit(0)
+
+
 def _close_collection(service: Service) -> None:
     service.moments.save()
     service.collection.close()
+
+
+def _give_back_large_arrays() -> None:
+    """Have the C library return large arrays to the system when they are freed.
+
+    glibc raises the size from which it does so to that of what was freed, and keeps the rest for
+    each thread: versions of a collection that is changed all the time are as large as the ids that
+    it has ever given, and are made and freed by many threads.
+    """
+    with contextlib.suppress(OSError, TypeError, AttributeError):  # another C library
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE)
 
 
 def _raise_file_limit() -> None:

@@ -35,8 +35,9 @@ def make_router(service: Service) -> APIRouter:
         ids = [] if as_given else _with_key(query)
         words = query if as_given else plain_query(query)
         if words and len(service.collection):
-            keys = service.collection.search(words, n)
-            ids += [i for i in service.find(keys).tolist() if i >= 0]
+            # By ids: what is removed before it is shown is left out.
+            service.collection.barrier()
+            ids += service.records.rows.search(words, n)
         ids = list(dict.fromkeys(ids))[:n]
         shown = service.show(ids)
         hits = [shown[i] for i in ids if i in shown]

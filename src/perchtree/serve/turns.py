@@ -31,6 +31,9 @@ class Turns:
         self._quick = anyio.CapacityLimiter(_QUICK)
         self._slow = anyio.CapacityLimiter(_SLOW)
         self._writing = anyio.CapacityLimiter(_WRITING)
+        self._n_slow = 0
+        """Slow reads that wait or are at work. A limiter counts those that wait only a moment after
+        they came: whatever came at once would get in."""
         self._writes: set[object] = set()
         self.held_bytes = 0
         """Of bodies that are being read or wait."""
@@ -49,10 +52,14 @@ class Turns:
 
     async def slow(self, work: Callable[..., T], *given: Any, **named: Any) -> T:
         """Run what may take seconds: two at a time, and only so many may wait."""
-        if self._slow.statistics().tasks_waiting >= self._limits.waiting_writes:
+        if self._n_slow >= _SLOW + self._limits.waiting_writes:
             raise busy("many others ask for clusterings")
         task = functools.partial(work, *given, **named)
-        return await anyio.to_thread.run_sync(task, limiter=self._slow)
+        self._n_slow += 1
+        try:
+            return await anyio.to_thread.run_sync(task, limiter=self._slow)
+        finally:
+            self._n_slow -= 1
 
     async def write(self, work: Callable[..., T], *given: Any, **named: Any) -> T:
         """Run what changes the collection. Once begun it is done, whether or not anybody waits."""

@@ -1,7 +1,7 @@
 """A tree that stands still, for questions that take longer than others may wait.
 
 A version is a copy of the tree at one operation, made while others can still read; writers wait
-until it is copied. Clusterings, paths and subtrees are asked of it, and name its operation.
+for the last part of it. Clusterings, paths and subtrees are asked of it, and name its operation.
 """
 
 import functools
@@ -96,16 +96,14 @@ class Version:
 
     def members(self, number: int) -> Ids:
         """The places of the points below a number."""
-        with self._lock:
-            order, starts, _ = self._spans
+        order, starts, _ = self._spans
         start = int(starts[number])
         return order[start : start + int(self.table.sizes[number])]
 
     def handle(self, number: int) -> Handle:
         """The handle of a number of the table."""
-        with self._lock:
-            (_, starts, sums), table = self._spans, self.table
-            smallest = self.table.smallest
+        (_, starts, sums), table = self._spans, self.table
+        smallest = table.smallest
         start, size = int(starts[number]), int(table.sizes[number])
         checksum = int(sums[start + size]) - int(sums[start])
         return Handle(int(table.ids[smallest[number]]), size, checksum % 2**64)
@@ -184,7 +182,6 @@ class Clustering:
         ids = version.table.ids
         self.firsts = ids[self.order[self.starts[:-1]]]
         self._sums = np.add.reduceat(scrambled(ids[self.order]), self.starts[:-1])
-        self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -299,7 +296,7 @@ class Versions:
         start, failure = time.monotonic(), None
         try:
             version = Version(self._collection)
-            version.table  # noqa: B018  # what everything else needs
+            version.handle(version.root)  # makes what names and paths need: nobody waits for it
             self._prepare(version)
             self._last, self._made_at = version, time.monotonic()
             self._cost = self._made_at - start

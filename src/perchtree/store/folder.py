@@ -75,7 +75,11 @@ class Store:
     def __init__(self, folder: Path, beginning: Beginning | None = None, *, write: bool) -> None:
         self.folder, self.name, self.writes = folder, str(folder), write
         self._held = contextlib.ExitStack()
-        self._snapshotting = threading.Lock()
+        self._copying, self._filing = threading.Lock(), threading.Lock()
+        """Of snapshots, and of whoever writes or removes their files. Who holds the second one asks
+        for no lock of the tree: a compaction, which has those, waits for it."""
+        self._compacted = 0
+        """The operation of the last compaction by this process."""
         self._thread: threading.Thread | None = None
         self._journal: Journal | None = None
         self._at_snapshot = 0
@@ -200,18 +204,21 @@ class Store:
     def snapshot(self, tree: ClusterTree) -> None:
         """Write a snapshot while others go on: they wait only for the last part of a copy."""
         journal = self.journal
-        with self._snapshotting:
+        with self._copying:
             copy = Copy(tree)
             with tree.stored() as stored:
                 journal.check_tree(tree.changes)
                 number, amount = journal.recorded, _amount(tree)
                 copied = copy.of(stored)
             journal.wait(number)
-            try:
-                write_snapshot(self.folder, number, copied, made_by())
-            except OSError as error:
-                journal.fail(error)
-                raise
+            with self._filing:
+                if number < self._compacted:  # it may hold what was erased since
+                    return
+                try:
+                    write_snapshot(self.folder, number, copied, made_by())
+                except OSError as error:
+                    journal.fail(error)
+                    raise
             self._at_snapshot = amount
 
     def compact(self, tree: ClusterTree | None) -> bool:
@@ -223,8 +230,9 @@ class Store:
         with contextlib.nullcontext() if tree is None else tree.stored() as stored:
             journal.check_tree(0 if tree is None else tree.changes)
             journal.wait(journal.recorded)
-            with self._snapshotting, journal.exclusive() as connection:
+            with self._filing, journal.exclusive() as connection:
                 number, by = journal.recorded, made_by()
+                self._compacted = number
                 connection.execute("BEGIN IMMEDIATE")
                 write_base(connection, number, stored)
                 connection.execute("DELETE FROM operations")
