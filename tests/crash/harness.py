@@ -1,7 +1,8 @@
 """Kills, failures and losses of power, in processes of their own; see docs/durability.md.
 
-    python tests/crash/harness.py all          the whole, in some minutes
+    python tests/crash/harness.py all          the whole, in an hour
     python tests/crash/harness.py all quick    a part of it, in seconds
+    python tests/crash/harness.py power 2/8    the second of eight parts of one of its tests
 
 A process that has everything imported and compiled forks one child for each run, so that a run
 takes a tenth of a second. Calls to the system go through `shim.c`.
@@ -26,6 +27,9 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 NOTHING, KILL_BEFORE, KILL_AFTER, FAIL_FROM, FAIL_ONCE = range(5)
+
+PATIENCE = 600
+"""Seconds after which a process hangs: most take a tenth of one, and a few a minute."""
 
 
 def build_shim(folder):
@@ -60,7 +64,7 @@ class Run:
         self.pid = os.fork()
         if self.pid == 0:
             os.close(reading)
-            faulthandler.dump_traceback_later(60, exit=True)  # one that hangs says where
+            faulthandler.dump_traceback_later(PATIENCE, exit=True)  # one that hangs says where
             code = 1
             try:
                 warnings.simplefilter("ignore")
@@ -210,10 +214,10 @@ def check_threads(path, known, lines):
         return kept.operation
 
 
-def kill_at_random(n_kills, seed=0):
-    chance = random.Random(seed)
+def kill_at_random(n_kills, part=0):
+    chance = random.Random(part)
     n_operations = n_killed = 0
-    for episode in range(max(1, n_kills // 20)):
+    for episode in range(1000 * part, 1000 * part + max(1, n_kills // 20)):
         alone, together = folder_of("alone.perchdb"), folder_of("together.perchdb")
         twin, known = Twin(episode), {}
         for turn in range(min(10, n_kills // 2)):
@@ -285,14 +289,14 @@ def do_changes(kept, say):
 WORKS = {"snapshot": do_snapshot, "compaction": do_compact, "six changes": do_changes}
 
 
-def kill_at_every_call(stride=1):
+def kill_at_every_call(part=0, stride=1):
     start, twin = template()
     for name, work in WORKS.items():
         path = folder_of("run.perchdb")
         shutil.copytree(start, path)
         lines, _ = Run(armed, path, work, -1, NOTHING).end()
         n_calls = int(lines[-1].split()[1])
-        for n in range(1, n_calls + 1, stride):
+        for n in range(1 + part, n_calls + 1, stride):
             for what in (KILL_BEFORE, KILL_AFTER):
                 shutil.rmtree(path)
                 shutil.copytree(start, path)
@@ -304,7 +308,8 @@ def kill_at_every_call(stride=1):
                 assert code == 0, (name, n, lines)
                 own = Twin(twin.seed)
                 checked(path, own, lines, verify=False)
-        print(f"killed before and after each of {n_calls} calls of {name} (every {stride}.): whole")
+        which = told_of(part, stride)
+        print(f"killed before and after each of {n_calls} calls of {name} ({which}): whole")
 
 
 def go_on(say, path):
@@ -351,7 +356,7 @@ def failing(say, path, work, n, what, error):
         kept.close()
 
 
-def fail_at_every_call(stride=1):
+def fail_at_every_call(part=0, stride=1):
     start, twin = template()
     for name, work in WORKS.items():
         path = folder_of("run.perchdb")
@@ -359,7 +364,7 @@ def fail_at_every_call(stride=1):
         lines, _ = Run(armed, path, work, -1, NOTHING).end()
         n_calls = int(lines[-1].split()[1])
         ends = {}
-        for n in range(1, n_calls + 1, stride):
+        for n in range(1 + part, n_calls + 1, stride):
             for what, error in ((FAIL_FROM, errno.ENOSPC), (FAIL_ONCE, errno.EIO)):
                 shutil.rmtree(path)
                 shutil.copytree(start, path)
@@ -371,7 +376,8 @@ def fail_at_every_call(stride=1):
                 lines, code = Run(go_on, path).end()
                 assert code == 0, (name, n, lines)
         told = ", ".join(f"{count} {end}" for end, count in sorted(ends.items()))
-        print(f"ENOSPC from and EIO at each of {n_calls} calls of {name} (every {stride}.): {told}")
+        which = told_of(part, stride)
+        print(f"ENOSPC from and EIO at each of {n_calls} calls of {name} ({which}): {told}")
 
 
 # Loss of power
@@ -391,18 +397,15 @@ def traced(say, path, trace, seed):
     SHIM.shim_trace(None)
 
 
-def lose_power(n_cuts, seed=0):
+def lose_power(n_cuts=None, part=0, stride=1):
     path = folder_of("traced.perchdb")
     trace = Path(os.environ["PERCH_SHIM_FOLDER"]).parent / "trace"
     _, code = Run(traced, path, trace, 5).end()
     assert code == 0
     events = read_trace(trace)
-    chance = random.Random(seed)
-    cuts = range(1, len(events) + 1)
-    if n_cuts < len(cuts) * len(MISSING):
-        pairs = [(chance.choice(cuts), chance.choice(MISSING)) for _ in range(n_cuts)]
-    else:
-        pairs = [(cut, missing) for cut in cuts for missing in MISSING]
+    chance = random.Random(part)
+    pairs = [(cut, missing) for cut in range(1, len(events) + 1) for missing in MISSING]
+    pairs = pairs[part::stride] if n_cuts is None else chance.sample(pairs, n_cuts)
     for cut, missing in pairs:
         left = folder_of("left.perchdb")
         left.mkdir()
@@ -510,10 +513,10 @@ def locks_that_do_not_lock():
     print("a file system that grants every lock: refused")
 
 
-def no_memory(n_runs):
+def no_memory(turns):
     """Inserts that run out of memory: the collection stays whole."""
     ends = {}
-    for turn in range(n_runs):
+    for turn in turns:
         path = folder_of("memory.perchdb")
 
         def work(say, path=path, turn=turn):
@@ -545,22 +548,27 @@ def no_memory(n_runs):
         with Collection.open(path) as kept:
             assert len(kept) >= n_rows
             kept.verify()
-    print(f"out of memory amid inserts, {n_runs} limits: 0 acknowledged rows lost, whole; {ends}")
+    n_limits = len(turns)
+    print(f"out of memory amid inserts, {n_limits} limits: 0 acknowledged rows lost, whole; {ends}")
 
 
-def main(what, quick):
+def told_of(part, stride):
+    return f"from the {part + 1}., every {stride}." if stride > 1 else "every one"
+
+
+def main(what, quick, part, parts):
     if what in ("all", "random"):
-        kill_at_random(10 if quick else 1000)
+        kill_at_random(10 if quick else 1000 // parts, part)
     if what in ("all", "calls"):
-        kill_at_every_call(31 if quick else 1)
+        kill_at_every_call(part, 31 if quick else parts)
     if what in ("all", "failures"):
-        fail_at_every_call(41 if quick else 1)
+        fail_at_every_call(part, 41 if quick else parts)
     if what in ("all", "power"):
-        lose_power(25 if quick else 10**9)
+        lose_power(25 if quick else None, part, parts)
     if what in ("all", "locks"):
         locks_that_do_not_lock()
     if what in ("all", "memory"):
-        no_memory(2 if quick else 20)
+        no_memory(range(2) if quick else range(part, 20, parts))
 
 
 if __name__ == "__main__":
@@ -582,4 +590,6 @@ if __name__ == "__main__":
     for number in range(1, 60):
         step(warm.collection, 0, number)
     _, what, *rest = sys.argv[1:]
-    main(what, "quick" in rest)
+    pieces = [word.split("/") for word in rest if "/" in word]
+    number, of = map(int, pieces[0] if pieces else (1, 1))
+    main(what, "quick" in rest, number - 1, of)

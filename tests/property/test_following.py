@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import config
 
 from perchtree import ClusterTree
+from perchtree._kernels import pieces
 from perchtree.clusters.correcting import correct
 from perchtree.clusters.following import NOTHING, Following
 from perchtree.clusters.tracking import Tracker
@@ -163,3 +165,34 @@ def test_agrees_with_the_whole_and_its_corrections(mode, data, seed):
         whole.said = pairs.said
         whole.read()
         compared(following, whole, followed)
+
+
+@pytest.mark.skipif(not config.DISABLE_JIT, reason="looks at nodes can be counted in plain Python")
+def test_following_a_change_does_not_look_at_the_whole_tree(monkeypatch):
+    """Eight times as many points: nearly as many looks at nodes for each that comes or goes."""
+    looks, is_touched = [0], pieces.is_touched
+
+    def counted(*given):
+        looks[0] += 1
+        return is_touched(*given)
+
+    monkeypatch.setattr(pieces, "is_touched", counted)
+    X = np.random.default_rng(0).random((560, 2))
+    tree, costs = ClusterTree(2, search="astar"), []
+    following = Following(0.0)
+    for n in (60, 480):
+        tree.insert(X[tree.next_id : n])
+        distance = tree.cut_level(n // 5, criterion="height")
+        following = Following(distance)
+        with tree.reading() as arrays:
+            following.begin(arrays)
+        looks[0] = 0
+        for row in range(n, n + 30):
+            tree.insert(X[row : row + 1])
+            gone = tree.ids[row % 7 :][:1]
+            tree.remove(gone)
+            with tree.reading() as arrays:
+                followed = following.follow(arrays, gone)
+            assert followed.changes
+        costs.append(looks[0])
+    assert 0 < costs[1] < 2.5 * costs[0]

@@ -1,6 +1,8 @@
 """A collection in a folder: the same as one in memory, whenever it is opened again."""
 
+import gc
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -22,6 +24,7 @@ from perchtree import (
     ReadOnlyError,
 )
 from perchtree._arrays import used_rows
+from perchtree.collection import sharing
 from perchtree.store import folder as folders
 from perchtree.store import replay
 from perchtree.store.folder import DATABASE
@@ -295,6 +298,47 @@ def test_a_reader_that_blocks_erasure_is_reported(path):
     people.close()
 
 
+def test_a_sweep_that_a_reader_has_blocked_is_made_up_for_by_opening(path):
+    people = filled(path)
+    people.remove(["k7"])
+    with Collection.open(path):
+        with pytest.warns(UserWarning, match="a reader holds on"):
+            assert not people.compact()
+        people._store.close()  # as if it were killed
+        assert b"word7" in bytes_of(path)
+    Collection.open(path, write=True).close()
+    assert b"word7" not in bytes_of(path)
+    assert b"word8" in bytes_of(path)
+
+
+def test_file_systems_that_cannot_share_a_database_are_refused(path, monkeypatch):
+    """SQLite locks by files of their own here, without memory that processes share."""
+    connect = sqlite3.connect
+
+    def connect_by_dotfiles(name, **options):
+        return connect(f"{name}&vfs=unix-dotfile", **options)
+
+    monkeypatch.setattr(sqlite3, "connect", connect_by_dotfiles)
+    with pytest.raises(OSError, match="cannot share a database between processes"):
+        Collection.open(path, write=True)
+
+
+def test_memory_does_not_keep_what_is_on_disk(path):
+    class Text(str):  # of which one can tell whether it is still there
+        __slots__ = ("__weakref__",)
+
+    people = filled(path)
+    texts = [Text(f"a text of its own {i}") for i in range(50)]
+    still_there = weakref.WeakSet(texts)
+    people.add(rows(50, 1), keys=[f"new{i}" for i in range(50)], texts=texts)
+    assert len(still_there) == 50
+    del texts
+    gc.collect()
+    assert not still_there
+    assert people.search('"own 7"') == ["new7"]
+    people.close()
+
+
 def test_missing_folders_are_not_made_by_readers(path, tmp_path):
     with pytest.raises(FileNotFoundError, match="no collection"):
         Collection.open(path)
@@ -375,6 +419,54 @@ def test_additions_that_wait_are_made_together(path):
     with Collection.open(path) as again:
         assert_same(memory, again)
         again.verify()
+
+
+def test_threads_that_come_at_the_same_time_are_let_in(path, monkeypatch):
+    """Whoever comes first gives way until no other comes; then all are inserted together."""
+    people = filled(path)
+    inserted, sizes, threads = people.tree.insert_checked, [], []
+    queue = people._log._queue
+
+    def insert_checked(points, **options):
+        sizes.append(len(points))
+        return inserted(points, **options)
+
+    def add(number):
+        people.add(rows(1, number), keys=[f"new{number}"])
+
+    def give_way(_):
+        if len(threads) < 3:  # one more comes each time
+            n_waiting = len(queue._waiting)
+            threads.append(threading.Thread(target=add, args=(1 + len(threads),)))
+            threads[-1].start()
+            while len(queue._waiting) == n_waiting:
+                os.sched_yield()
+
+    people.tree.insert_checked = insert_checked
+    with monkeypatch.context() as patch:
+        patch.setattr(sharing.time, "sleep", give_way)
+        first = threading.Thread(target=add, args=(0,))
+        first.start()
+        first.join()
+    for thread in threads:
+        thread.join()
+    del people.tree.insert_checked
+    assert sizes == [4]
+    assert people.keys[-4:].tolist() == [f"new{n}" for n in range(4)]
+    people.close()
+
+
+def test_a_thread_that_is_the_only_one_does_not_give_way(path, monkeypatch):
+    people, given_way = filled(path), []
+    monkeypatch.setattr(sharing.time, "sleep", given_way.append)
+    for i in range(5):
+        people.add(rows(1, i), keys=[f"new{i}"])
+    assert not given_way
+    other = threading.Thread(target=people.add, args=(rows(1),), kwargs={"keys": ["other"]})
+    other.start()
+    other.join()
+    assert given_way
+    people.close()
 
 
 def test_an_interruption_leaves_others_to_themselves(path):
@@ -516,17 +608,26 @@ def test_damaged_snapshots_are_passed_over(path):
         again.close()
 
 
-def test_damage_to_the_database_is_reported_and_never_served(path):
+def flipped_and_cut(whole, n):
+    """So many damaged versions of a file: one bit flipped, or the end gone."""
+    random = np.random.default_rng(0)
+    for place in random.integers(0, len(whole), n).tolist():
+        content = bytearray(whole)
+        content[place] ^= 1 << int(random.integers(8))
+        yield content
+    for length in random.integers(0, len(whole), n // 5).tolist():
+        yield whole[:length]
+
+
+@pytest.mark.parametrize("n", [100, pytest.param(5000, marks=pytest.mark.slow)])
+def test_damage_to_the_database_is_reported_and_never_served(path, n):
     filled(path, 60).close()
     database = path / DATABASE
     whole = database.read_bytes()
     with Collection.open(path) as people:
         expected = people.texts, list(people.keys), people.classes, arrays(people)
-    random = np.random.default_rng(0)
     reported = []
-    for place in random.integers(0, len(whole), 150).tolist():
-        content = bytearray(whole)
-        content[place] ^= 1 << int(random.integers(8))
+    for content in flipped_and_cut(whole, n):
         database.write_bytes(content)
         try:
             with Collection.open(path) as people:
@@ -541,6 +642,82 @@ def test_damage_to_the_database_is_reported_and_never_served(path):
     assert not [message for message in reported if "\n" in message]
     database.write_bytes(whole)
     Collection.open(path).close()
+
+
+def test_a_damaged_full_text_index_is_found(path):
+    """`integrity_check` of SQLite 3.40 does not look into it, and searches would miss records."""
+    filled(path).close()
+    with Collection.open(path) as people:
+        people.verify()
+    connection = sqlite3.connect(path / DATABASE)
+    with connection:
+        blocks = connection.execute("SELECT id, block FROM words_data").fetchall()
+        place, block = max(blocks, key=lambda row: len(row[1]))
+        changed = block.replace(b"hared", b"haret")
+        assert changed != block
+        connection.execute("UPDATE words_data SET block = ? WHERE id = ?", (changed, place))
+    connection.close()
+    with Collection.open(path) as people, pytest.raises(CorruptFileError, match="full-text index"):
+        people.verify()
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {},
+        {"keys": [7, 8, 9]},
+        {"keys": [7, 8, 9], "texts": ["one", None, "two"]},
+        {"texts": ["one", None, "\ud800 half of a pair"]},
+        {"keys": ["a", "b", "c"], "texts": [None, "zero\0byte", "two"]},
+    ],
+    ids=str,
+)
+def test_every_full_text_index_that_is_whole_passes(path, columns):
+    """Records without a text, whose key is none, are not in it."""
+    with Collection.open(path, write=True, **ASTAR) as people:
+        people.add(rows(3), **columns)
+        people.verify()
+        people.remove(people.keys[1:2])
+        people.verify()
+        assert people.compact()
+        people.verify()
+
+
+def test_a_database_that_ends_before_a_snapshot_is_refused(path):
+    """Whoever puts back an old database, or loses its log, must not get the tree of later days."""
+    filled(path).close()
+    old = (path / DATABASE).read_bytes()
+    with Collection.open(path, write=True) as people:
+        people.remove(["k1"])
+        people.snapshot()
+    (path / DATABASE).write_bytes(old)
+    for write in (False, True):
+        with pytest.raises(
+            CorruptFileError, match=r"operation 1, and a snapshot is of operation 2"
+        ):
+            Collection.open(path, write=write)
+    (path / "snapshot-2.perch").unlink()
+    with Collection.open(path, write=True) as people:
+        people.remove(["k2"])
+        people.verify()
+        assert "k1" in people.keys
+
+
+def test_a_snapshot_made_while_a_reader_opens_is_newer_than_what_it_reads(path, monkeypatch):
+    people = filled(path)
+    begin = folders.Store._begin_reading
+
+    def begin_reading(store):
+        begin(store)
+        if not store.writes and people.operation == 1:
+            people.remove(["k1"])
+            people.snapshot()
+
+    monkeypatch.setattr(folders.Store, "_begin_reading", begin_reading)
+    with Collection.open(path) as reader:
+        assert (reader.operation, len(reader)) == (1, 30)
+        assert (reader.refresh(), len(reader)) == (2, 29)
+    people.close()
 
 
 def test_another_version_keeps_the_stored_tree_and_says_so(path, monkeypatch):

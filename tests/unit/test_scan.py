@@ -281,6 +281,30 @@ def test_blas_threads_are_put_back():
         assert set(blas()) == {2}
 
 
+def test_blas_is_held_to_one_thread_whichever_thread_asks():
+    """threadpoolctl listens to one thread only, as long as it lives."""
+    from threadpoolctl import ThreadpoolController
+
+    blas = ThreadpoolController().select(user_api="blas").lib_controllers[0]
+    before, seen = blas.get_num_threads(), []
+
+    def in_another_thread():
+        with one_blas_thread():
+            seen.append(blas.get_num_threads())
+        seen.append(blas.get_num_threads())
+
+    try:
+        blas.set_num_threads(2)  # from now on, this thread is listened to
+        thread = threading.Thread(target=in_another_thread)
+        thread.start()
+        thread.join()
+        assert seen == [1, 2]
+        blas.set_num_threads(3)  # nor is the other thread listened to alone
+        assert blas.get_num_threads() == 3
+    finally:
+        blas.set_num_threads(before)
+
+
 @pytest.mark.parametrize("search", ["astar", "scan", "auto"])
 def test_a_batch_of_nothing_but_copies(search):
     """No row is left to be compared with the rows before it."""

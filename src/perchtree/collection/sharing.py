@@ -8,6 +8,7 @@ own.
 import collections
 import contextlib
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -61,6 +62,8 @@ class Queue:
         self._waiting: collections.deque[Addition] = collections.deque()
         self._lock = threading.Lock()
         self._lead = Lead()
+        self._only: int | None = None
+        """The thread that made the last addition, if it made no other with it."""
 
     @contextlib.contextmanager
     def turn(self, addition: Addition) -> Iterator[bool]:
@@ -79,6 +82,9 @@ class Queue:
 
     def take(self, own: Addition, *, alone: bool) -> list[Addition]:
         """Take out an addition that is about to be made, and others that are to be made with it."""
+        me = threading.get_ident()
+        if not alone and self._only != me:
+            self._let_others_come()
         with self._lock:
             if own not in self._waiting:
                 return []
@@ -90,4 +96,18 @@ class Queue:
                 if n_rows > MOST_ROWS:
                     break
                 taken.append(self._waiting.popleft())
+            self._only = None if taken else me
             return taken
+
+    def _let_others_come(self) -> None:
+        """Give way as long as that brings further additions.
+
+        Threads that one commit has woken come back one after the other. The first would otherwise
+        go alone, and have a commit of its own, for which the others wait: with 16 threads there
+        were 1,000 additions in a second, and 1,400 this way. A thread that adds one record after
+        the other, and is the only one, does not give way: that takes 60 microseconds.
+        """
+        n_before = -1
+        while n_before < len(self._waiting):
+            n_before = len(self._waiting)
+            time.sleep(0)  # hands over the interpreter

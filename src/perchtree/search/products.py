@@ -161,7 +161,7 @@ def _scan_tiles(
         width = part.stop - first
         columns = read(part)
         products = memory[: len(heads) * width].reshape(-1, width)
-        np.dot(heads, columns.heads.T, out=products)
+        np.matmul(heads, columns.heads.T, out=products)
         tile = Tile(points.rows[part], columns.halves.astype(np.float32), columns.rests,
                     columns.image, columns.last_rests, points.ids[part])  # fmt: skip
         diagonal = width if start is None else start - first

@@ -147,15 +147,30 @@ class _BlasThreads:
             if self._before is None:
                 self._before = [library.get_num_threads() for library in self._libraries]
             for library in self._libraries:
-                library.set_num_threads(1)
+                _set_threads(library, 1)
 
     def _leave(self, token: object) -> None:
         with self._lock:
             self._inside.discard(token)
             if not self._inside and self._before is not None:
                 for library, number in zip(self._libraries, self._before, strict=True):
-                    library.set_num_threads(number)
+                    _set_threads(library, number)
                 self._before = None
+
+
+def _set_threads(library: Any, number: int) -> None:
+    """Set the number of threads of a BLAS library, whichever thread asks.
+
+    From version 3.8 on, threadpoolctl listens only to the first thread that has asked, as long as
+    that lives: so nobody may remain the first.
+    """
+    let_others = getattr(library, "clear_controlling_thread", None)
+    if let_others is None:
+        library.set_num_threads(number)
+        return
+    let_others(force=True)
+    library.set_num_threads(number)
+    let_others(force=True)
 
 
 _blas_threads = _BlasThreads()

@@ -19,6 +19,8 @@ PUT = "INSERT OR REPLACE INTO facts (name, value, digest) VALUES (?, ?, ?)"
 DROP = "DELETE FROM facts WHERE name = ?"
 _META = "meta"
 
+_encoded = json.JSONEncoder(sort_keys=True).encode  # `json.dumps` would make one each time
+
 
 def fact(name: str, value: bytes) -> tuple[str, bytes, bytes]:
     """A row for `PUT`."""
@@ -36,7 +38,7 @@ def read_facts(connection: sqlite3.Connection) -> dict[str, bytes]:
 
 
 def as_json(value: Any) -> bytes:
-    return json.dumps(value, sort_keys=True).encode()
+    return _encoded(value).encode()
 
 
 def pack_contents(contents: Contents) -> bytes:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from filelock import lock_descriptor
 
 from ..clusters.following import Followed
-from ..errors import ReadOnlyError
+from ..errors import CorruptFileError, ReadOnlyError
 from ..files.contents import StoredTree
 from ..files.locking import FileInUseError, lock_for_writing
 from ..search.threads import has_room_for
@@ -37,7 +37,7 @@ from .schema import (
     truncate_log,
     update_tables,
 )
-from .snapshots import remove_before, sync_folder, write_snapshot
+from .snapshots import remove_before, snapshots_in, sync_folder, write_snapshot
 from .trees import base_operation, base_removed, removed_from, write_base
 
 SUFFIX = ".perchdb"
@@ -146,6 +146,7 @@ class Store:
     def load(self, settings: Settings) -> ClusterTree | None:
         """The tree after the last operation; None if there never was a point."""
         with plain_errors(self.name):
+            self._refuse_lost()
             start = find_start(self.folder, self._reader, self.facts, self.operation)
             for problem in start.damaged:
                 warnings.warn(f"a snapshot is left out: {problem}", stacklevel=3)
@@ -168,6 +169,23 @@ class Store:
         elif self.writes:
             self._sweep_leftovers()
         return tree
+
+    def _refuse_lost(self) -> None:
+        """Reject a database that ends before a snapshot which was made of it.
+
+        Otherwise other operations would get the numbers of those that were lost, and the snapshot
+        would be taken for theirs. (A reader may see a snapshot that is newer than what it reads.)
+        """
+        newest = max((number for number, _ in snapshots_in(self.folder)), default=0)
+        if newest > self.operation:
+            with contextlib.closing(connect(self.folder / DATABASE, write=False)) as present:
+                last = int(read_facts(present)[HEAD])
+            if newest > last:
+                raise CorruptFileError(
+                    f"the database ends with operation {last:,}, and a snapshot is of operation "
+                    f"{newest:,}: put back what was lost of the database (with its -wal file); or "
+                    "remove the newer snapshots, to go on without it"
+                )
 
     def refresh(self, tree: ClusterTree | None, settings: Settings) -> ClusterTree | None:
         """See what was done since, in a reader: the tree after it."""

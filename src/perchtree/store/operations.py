@@ -29,6 +29,9 @@ NOTED = "noted"
 PUT = "INSERT INTO operations (number, kind, about, data, digest) VALUES (?, ?, ?, ?, ?)"
 
 
+_as_json = json.JSONEncoder(sort_keys=True).encode  # `json.dumps` would make one each time
+
+
 class Operation(NamedTuple):
     """One step: small values by name, and an array as bytes."""
 
@@ -38,7 +41,7 @@ class Operation(NamedTuple):
 
     def as_row(self, number: int) -> tuple[Any, ...]:
         """A row for `PUT`."""
-        about = json.dumps(self.about, sort_keys=True)
+        about = _as_json(self.about)
         return number, self.kind, about, self.data, _digest(number, self.kind, about, self.data)
 
 

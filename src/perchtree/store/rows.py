@@ -57,12 +57,12 @@ class Rows:
         self._connection, self._name, self.lock = connection, name, threading.Lock()
 
     def __len__(self) -> int:
-        with self.lock:
+        with plain_errors(self._name), self.lock:
             return int(self._connection.execute("SELECT count(*) FROM records").fetchone()[0])
 
     def first_key(self) -> Any:
         """Any key; None if no record has one."""
-        with self.lock:
+        with plain_errors(self._name), self.lock:
             found = self._connection.execute(
                 "SELECT key FROM records WHERE key IS NOT NULL LIMIT 1"
             ).fetchone()
@@ -70,7 +70,7 @@ class Rows:
 
     def has(self, column: str) -> bool:
         """Whether any record has a "key", a "text" or a "class": a look at all if none has."""
-        with self.lock:
+        with plain_errors(self._name), self.lock:
             query = f"SELECT 1 FROM records WHERE {column} IS NOT NULL LIMIT 1"
             return self._connection.execute(query).fetchone() is not None
 
@@ -110,6 +110,10 @@ class Rows:
             except sqlite3.OperationalError as error:
                 raise ValueError(
                     f"{query!r:.100} is not a query: {error}; put words in double quotes"
+                ) from None
+            except sqlite3.DatabaseError as error:
+                raise CorruptFileError(
+                    f"{self._name} is damaged: full text cannot be searched: {error}"
                 ) from None
         return [row[0] for row in rows]
 

@@ -72,11 +72,9 @@ def connect(database: Path, *, write: bool) -> sqlite3.Connection:
     What is committed through a connection for writing is on disk. Checkpoints are asked for
     by name: those that SQLite makes by itself hide their errors.
     """
-    name = urllib.parse.quote(str(database.resolve()))
-    mode = "rwc" if write else "ro"
     connection = sqlite3.connect(
-        f"file:{name}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False,
-        timeout=_PATIENCE,
+        _uri(database, "rwc" if write else "ro"), uri=True, isolation_level=None,
+        check_same_thread=False, timeout=_PATIENCE,
     )  # fmt: skip
     try:
         if write:
@@ -96,6 +94,32 @@ def connect(database: Path, *, write: bool) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _uri(database: Path, mode: str) -> str:
+    return f"file:{urllib.parse.quote(str(database.resolve()))}?mode={mode}"
+
+
+def check_words(database: Path) -> None:
+    """Compare the full-text index with the texts; sqlite3.DatabaseError if they do not agree.
+
+    SQLite does that only where it may write: in a temporary copy.
+    """
+    with contextlib.closing(sqlite3.connect("", uri=True, isolation_level=None)) as copy:
+        for statement in _statements():
+            if _NAME.match(statement)[1] in ("records", "words"):  # type: ignore[index]
+                copy.execute(statement)  # without triggers
+        copy.execute("ATTACH ? AS kept", (_uri(database, "ro"),))
+        copy.execute("BEGIN")
+        copy.execute(
+            "INSERT INTO records SELECT * FROM kept.records "
+            "WHERE text IS NOT NULL OR typeof(key) = 'text'"  # as triggers do
+        )
+        for table in ("words_data", "words_idx", "words_docsize", "words_config"):
+            copy.execute(f"DELETE FROM {table}")
+            copy.execute(f"INSERT INTO {table} SELECT * FROM kept.{table}")
+        copy.execute("COMMIT")
+        copy.execute("INSERT INTO words (words, rank) VALUES ('integrity-check', 1)")
 
 
 def truncate_log(connection: sqlite3.Connection) -> bool:

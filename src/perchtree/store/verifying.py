@@ -1,5 +1,6 @@
 """Every byte of a folder compared: database, snapshots, and that a replay gives the same tree."""
 
+import sqlite3
 from typing import NamedTuple
 
 import numpy as np
@@ -9,10 +10,10 @@ from .._kernels.schema import Tree
 from ..errors import CorruptFileError
 from ..settings import Settings
 from ..tree import ClusterTree
-from .folder import MADE_BY, Store
+from .folder import DATABASE, MADE_BY, Store
 from .maker import made_by
 from .replay import replayed
-from .schema import plain_errors
+from .schema import check_words, plain_errors
 from .snapshots import load_snapshot, snapshots_in
 from .trees import base_operation, read_base
 
@@ -35,6 +36,7 @@ def verify_folder(store: Store, tree: ClusterTree | None, settings: Settings) ->
         found = connection.execute("PRAGMA integrity_check").fetchall()
         if found != [("ok",)]:
             raise CorruptFileError(f"the database is damaged: {found[0][0].splitlines()[-1]}")
+        _verify_words(store)
         ids = [] if tree is None else tree.ids.tolist()
         if len(store.rows) != len(ids) or len(store.rows.get(ids)) != len(ids):
             raise CorruptFileError("the database has other records than the tree has points")
@@ -56,6 +58,17 @@ def verify_folder(store: Store, tree: ClusterTree | None, settings: Settings) ->
     if tree is not None:
         tree.check()
     return Verified(last - base, len(snapshots), comparable)
+
+
+def _verify_words(store: Store) -> None:
+    try:
+        check_words(store.folder / DATABASE)
+    except sqlite3.OperationalError:
+        raise
+    except sqlite3.DatabaseError as error:
+        raise CorruptFileError(
+            f"the database is damaged: its full-text index is not that of the texts: {error}"
+        ) from None
 
 
 def _same(one: Tree, other: ClusterTree | None) -> bool:
