@@ -9,7 +9,8 @@ from perchtree.distributed.model import Constants, cells_plan, exact_plan, tree_
 
 CONSTANTS = Constants(
     pair=2e-9, first=5e-5, row=1e-4, rotate=1e-5, axes=1.0, read=1e-5, insert=5e-5,
-    growth=0.02, celled=1e-4, power=0.5, measured=16_384, task=0.01,
+    growth=0.02, celled=1e-4, look=1e-4, others=1e-5, renew=0.1, measured=16_384, crowd=1.2,
+    task=0.01,
 )  # fmt: skip
 
 
@@ -19,7 +20,7 @@ def test_plan(perch, tmp_path):
     assert "50 workers:" in told
     assert told.count("  exact: ") == told.count("  cells: ") == 2
     assert "recommended: perch fit INPUT -o TREE.perch --" in told
-    np.save(tmp_path / "x.npy", make_rows(5000, 8))
+    np.save(tmp_path / "x.npy", make_rows(6500, 8))
     told = perch("plan", "--rows", 5000, "--dims", 8, "--like", "x.npy").stdout
     assert "recommended: perch fit INPUT -o TREE.perch --n-jobs -1\n" in told
     assert "rows have 8 features, not 9" in perch.fails(

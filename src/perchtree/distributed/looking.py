@@ -93,4 +93,8 @@ def look_into_cells(job: Job, held: HeldRows, about: Range) -> None:
         opened, work,
     )  # fmt: skip
     arrays = {"rows": numbers, "near": found.near, "numbers": found.ids, "opened": opened}
-    save_part(job.looked_path(about.since, about.start), arrays, distances=int(work[DISTANCES]))
+    save_part(
+        job.looked_path(about.since, about.start, about.stop),
+        arrays,
+        distances=int(work[DISTANCES]),
+    )
