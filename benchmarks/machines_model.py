@@ -26,8 +26,8 @@ REAL = 384
 MEASURED = 18_432
 """The first so many rows are those measured with, as by `perch plan --like`."""
 THREADS = 2
-TIMES = 3
-"""Each fit is repeated: the shortest time counts."""
+TIMES, LONG = 3, 20.0
+"""Each fit is repeated so many times, or for so many seconds: the shortest time counts."""
 _FEW = 6000
 """Rows of a first fit, which loads everything, so that memory can be compared with it."""
 
@@ -61,8 +61,8 @@ def fits(X: Any, search: str, n_workers: int) -> dict[str, float]:
     """Seconds and bytes of a fit by workers, or, without any, by threads."""
     if n_workers == 0:
         Collection(search=search, n_jobs=THREADS).add(X[:_FEW])
-        peak, times = Peak(), []
-        for _ in range(TIMES):
+        peak, times = Peak(), list[float]()
+        while len(times) < TIMES and sum(times) < LONG:
             collection = Collection(search=search, n_jobs=THREADS)
             times.append(seconds(lambda into=collection: into.add(X)))
             if len(times) == 1:
@@ -74,8 +74,8 @@ def fits(X: Any, search: str, n_workers: int) -> dict[str, float]:
             np.save(Path(folder) / f"{name}.npy", X[:n_rows])
         fit_of(Path(folder) / "few.npy", workers, search=search).run(Stop())
         peaks = [Peak(pid) for pid in workers_of(os.getpid())]
-        peak, times = Peak(), []
-        for _ in range(TIMES):
+        peak, times = Peak(), list[float]()
+        while len(times) < TIMES and sum(times) < LONG:
             fit = fit_of(Path(folder) / "all.npy", workers, search=search)
             times.append(seconds(lambda fit=fit: fit.run(Stop())))
             if len(times) == 1:

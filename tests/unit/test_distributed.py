@@ -106,6 +106,14 @@ def test_reduced_vectors_and_all_features_find_the_same(tmp_path, monkeypatch):
     tasks.search_blocks(job, held, 3, range(4))
     assert held.axes is None
 
+    # Nor does it wait for tasks that are larger than any of its job.
+    job = job._replace(task_blocks=64)
+    held = Held(job)
+    tasks.search_blocks(job, held, 1, range(2))
+    assert held.axes is not None
+    tasks.search_blocks(job, held, 5, range(6))
+    assert held.axes is None
+
 
 def test_folders_of_either_kind_and_shuffled(tmp_path):
     X = grid(100, 3)
@@ -171,6 +179,27 @@ def test_the_driver_holds_few_blocks(tmp_path, monkeypatch):
     monkeypatch.setattr(Run, "rows", noting(Run.rows))
     found = fit_here(tmp_path / "x.npy", tmp_path / "work", block_rows=10)
     assert len(found) == 200
+    assert len(refs) == 20
+    assert most <= 2
+
+
+def test_axes_are_found_without_all_rows_in_memory(tmp_path, monkeypatch):
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(4000, 3)))
+    workers = Here()
+    fit_here(tmp_path / "x.npy", tmp_path / "work", block_rows=200, workers=workers)
+    monkeypatch.setattr(tasks, "SAMPLE", 400)  # a tenth of the rows
+    refs, most = [], 0
+
+    def load(path, names=None):
+        nonlocal most
+        meta, arrays = load_part(path, names)
+        refs.append(weakref.ref(arrays["rows"]))
+        gc.collect()
+        most = max(most, sum(ref() is not None for ref in refs))
+        return meta, arrays
+
+    monkeypatch.setattr(tasks, "load_part", load)
+    tasks.find_shared_axes(workers._job)
     assert len(refs) == 20
     assert most <= 2
 

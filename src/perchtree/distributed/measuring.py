@@ -4,6 +4,7 @@ Time on the wall would count what else the machine does.
 """
 
 import functools
+import itertools
 import tempfile
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -23,18 +24,20 @@ from ..search.exact import AHEAD_ROWS, ScanSearch
 from ..search.images import make_space, rotate_rows
 from ..search.interface import Leaves, Part, Rows, Search
 from ..search.products import Nearest, Points, scan
-from ..search.renewing import choose_width, choose_widths, make_opening, new_cells
+from ..search.renewing import choose_widths, make_opening
 from ..search.restoring import restored_cells, restored_numbers
 from ..search.scanning import is_poor
 from ..search.threads import count_jobs, one_blas_thread, run_tasks
 from ..settings import USUAL
 from ..tree import ClusterTree
-from .model import Constants, renewals
+from .model import SEARCHING, Constants, renewals
 from .parts import load_part, save_part
 from .tasks import hash_rows
 
 _QUERIES = 1024
 _POINTS = 2**14
+_FEW = 256
+"""Rows that are inserted together with a renewal of cells, which is timed."""
 _SAMPLES = 8
 """By which it is told how many cells are opened."""
 FEWEST = SMALLEST_TREE + 2 * _QUERIES
@@ -64,7 +67,8 @@ def measure(n_features: int, sample: NDArray[np.float32] | None = None) -> Const
 
 def _measure(rows: NDArray[np.float32]) -> Constants:
     pairs = _Pairs(rows)
-    exact = _grow(rows, "scan")[1]
+    half = len(rows) // 2
+    exact = _grow([rows[:half], rows[half:]], "scan")[1]
     early, late = (_inserted(part) for part in _halves(exact))
     searched = _searched(exact) - len(rows) / 2 * pairs.pair
     searched -= pairs.first + pairs.rotate + pairs.axes / len(rows)
@@ -84,6 +88,7 @@ def _measure(rows: NDArray[np.float32]) -> Constants:
         renew=renew,
         measured=len(rows),
         crowd=pairs.crowd,
+        shared=_time_threads(rows, exact),
         task=TASK,
     )
 
@@ -168,10 +173,9 @@ def _time_cells(rows: NDArray[np.float32]) -> tuple[float, float, float, float]:
     How many cells are opened follows from a sample, so that it varies from one renewal to the next:
     several samples tell what it is on average.
     """
-    *_, (last, _) = renewals(len(rows))
-    if last > len(rows) - _QUERIES:
-        rows = rows[:last]  # no renewal among the rows that are timed
-    tree, parts = _grow(rows, "cells")
+    *_, (last, _) = [made for made in renewals(len(rows)) if made[1] >= 2 * _FEW]
+    edges = 0, last, last + _FEW, len(rows)
+    tree, parts = _grow([rows[slice(*ends)] for ends in itertools.pairwise(edges)], "cells")
     arrays, kept = tree._tree, tree.leaf_search.kept(tree._tree)
     cells, (chosen, _, since, _) = restored_cells(arrays, kept), restored_numbers(kept)
     queries = rows[-_QUERIES:]
@@ -188,17 +192,17 @@ def _time_cells(rows: NDArray[np.float32]) -> tuple[float, float, float, float]:
     exact, recall = ScanSearch(USUAL.neighbors), USUAL.recall
     widths = choose_widths(arrays, cells, since, recall, exact, _SAMPLES)
 
-    def renew() -> None:
-        new_cells(arrays)
-        choose_width(arrays, cells, since, recall, exact)
+    def hand_over() -> None:
         with tempfile.TemporaryDirectory() as folder:
             save_part(Path(folder) / "cells", kept)
             restored_cells(arrays, load_part(Path(folder) / "cells")[1])
 
-    others = _searched([part for part in parts if part.before >= len(rows) - len(queries)])
-    others = max(0.0, others - look(chosen))
+    renewed = [part for part in parts if last <= part.before < last + _FEW]
+    in_cells = _searched([part for part in parts if part.before >= last + _FEW])
+    renewing = sum(part.searching for part in renewed) - _FEW * in_cells
+    renewing = max(0.0, renewing) * len(rows) / last + _seconds(hand_over)
     looking = float(np.mean([look(width) for width in widths]))
-    return _searched(parts), looking, others, _seconds(renew)
+    return _searched(parts), looking, max(0.0, in_cells - look(chosen)), renewing
 
 
 class _Taken(NamedTuple):
@@ -208,6 +212,7 @@ class _Taken(NamedTuple):
     n_rows: int
     searching: float
     inserting: float
+    on_the_wall: float
 
 
 class _Timed(Search):
@@ -224,13 +229,14 @@ class _Timed(Search):
     def stream(
         self, tree: Tree, batches: Iterable[Rows], done: Counts
     ) -> Generator[Part, None, None]:
-        start = time.process_time()
+        start, began = time.process_time(), time.perf_counter()
         for part in self._usual.stream(tree, batches, done):
             found, before = time.process_time(), int(tree.state[N_POINTS])
             yield part
-            end = time.process_time()
-            self.taken.append(_Taken(before, len(part.rows), found - start, end - found))
-            start = end
+            end, ended = time.process_time(), time.perf_counter()
+            times = found - start, end - found, ended - began
+            self.taken.append(_Taken(before, len(part.rows), *times))
+            start, began = end, ended
 
     def nearest(self, tree: Tree, rows: Rows, k: int, done: Counts) -> Leaves:
         return self._usual.nearest(tree, rows, k, done)
@@ -239,14 +245,32 @@ class _Timed(Search):
         self._usual.added(tree, ids)
 
 
-def _grow(rows: NDArray[np.float32], search: str) -> tuple[ClusterTree, list[_Taken]]:
-    """A tree of these rows, part by part; the last ones are a part of their own."""
-    tree = ClusterTree(rows.shape[1], search=search)
+def _grow(batches: list[NDArray[np.float32]], search: str) -> tuple[ClusterTree, list[_Taken]]:
+    """A tree of some batches, part by part; no part has rows of two batches."""
+    tree = ClusterTree(batches[0].shape[1], search=search)
     timed = _Timed(tree.leaf_search)
     with tree.searching_by(timed):
-        for part in (rows[:-_QUERIES], rows[-_QUERIES:]):
-            tree.insert(part)
+        for rows in batches:
+            tree.insert(rows)
     return tree, timed.taken
+
+
+def _time_threads(rows: NDArray[np.float32], alone: list[_Taken]) -> float:
+    """How much longer the second half of a tree takes by two threads than half the time of one.
+
+    This counts how long threads wait for each other, so it is measured on the wall, both times: if
+    the machine is busy, both take longer.
+    """
+    half, n_jobs = len(rows) // 2, min(SEARCHING, count_jobs(-1))
+    times = []
+    for _ in range(2):
+        tree = ClusterTree(rows.shape[1], search="scan", n_jobs=n_jobs)
+        tree.insert(rows[:half])
+        start = time.perf_counter()
+        tree.insert(rows[half:])
+        times.append(time.perf_counter() - start)
+    of_one = sum(part.on_the_wall for part in alone if part.before >= half)
+    return max(1.0, n_jobs * min(times) / of_one)
 
 
 def _halves(parts: list[_Taken]) -> tuple[list[_Taken], list[_Taken]]:

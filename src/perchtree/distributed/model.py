@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from .. import _arrays
-from ..search.cells import AGAIN, SMALLEST_TREE
+from ..search.cells import AGAIN, PART_ROWS, SMALLEST_TREE
+from ..search.exact import AHEAD_ROWS
+from ..search.products import BLOCK_ROWS
 from ..settings import USUAL, Settings
-from .celled import range_rows
 from .job import cut
 from .tasks import SAMPLE
 
+SEARCHING = AHEAD_ROWS // BLOCK_ROWS
+"""Threads that search at most, on one machine: a batch has no more blocks."""
 PER_ROW = 8
 """Bytes that the driver keeps of each row beside the tree: which id it has."""
 _COMPARED = 56
@@ -47,10 +50,13 @@ class Constants(NamedTuple):
     others: float
     """Everything else about a search in cells, such as comparing a row with its own batch."""
     renew: float
-    """Making the cells of a tree of `measured` points, and handing them to others."""
+    """Making the cells of a tree of `measured` points, and handing them to others. That grew with
+    powers of 0 to 1 of the number of points, depending on the data: the model takes the root."""
     measured: int
     crowd: float
     """How much longer everything takes if all processors of a machine are busy."""
+    shared: float
+    """How much longer exact search and inserts take by two threads than half the time of one."""
     task: float
     """What a task costs beside its work: to be sent, to find its files, to be noticed."""
 
@@ -104,7 +110,7 @@ def exact_plan(
     n_tasks = n_blocks**2 / 2 / task_blocks + n_blocks / 2
     row_bytes = 4 * n_features
     image_bytes = min(4 * (2 * 128 + 32 + 3) + 8, 2 * row_bytes) if constants.rotate else 0
-    constants = _crowded(constants, n_workers + many)
+    constants = _crowded(constants) if many else constants
     search = n_rows**2 / 2 * constants.pair
     tree = tree_seconds(constants, n_rows)
     memory = tree_bytes(n_rows, n_features)
@@ -112,9 +118,11 @@ def exact_plan(
         search += n_rows * (constants.first + constants.row + 3 * constants.rotate)
         search += constants.axes
         # Threads search while the tree takes in what was found.
-        seconds = max(tree, (search + tree) / n_workers)
-        images = n_rows * image_bytes
-        return Plan(seconds, search / n_workers, tree, memory + images, 0, n_rows * row_bytes, 0)
+        shared = constants.shared if n_workers > 1 else 1.0
+        seconds = shared * (search + tree) / n_workers
+        search *= shared / min(n_workers, SEARCHING)
+        memory += n_rows * image_bytes
+        return Plan(max(seconds, search, tree), search, tree, memory, 0, n_rows * row_bytes, 0)
     # A worker that cannot keep everything reads, and reduces, what each task needs anew.
     everything = n_rows * (row_bytes + image_bytes)
     times_read = min(n_workers, n_blocks) + (n_blocks / 2 if everything > held else 0)
@@ -140,21 +148,21 @@ def cells_plan(
     tree is, and the tree waits whenever cells are made anew."""
     block_rows = min(cut(n_rows, n_features, None)[0], n_rows)
     row_bytes = 4 * n_features
-    constants = _crowded(constants, n_workers + many)
+    constants = _crowded(constants) if many or n_workers > 1 else constants
     n_early = min(n_rows, constants.measured)
     larger = max(1.0, n_rows / constants.measured)
     looking = n_early * constants.celled
     looking += constants.measured * constants.look * (larger**1.5 - 1) / 1.5
     others, tree = (n_rows - n_early) * constants.others, tree_seconds(constants, n_rows)
     made = list(renewals(n_rows))
-    late = sum(n_points for n_points, _ in made if n_points > n_early)
-    renewing = constants.renew * late / constants.measured
+    late = [n_points for n_points, _ in made if n_points > n_early]
+    renewing = sum(constants.renew * (n / constants.measured) ** 0.5 for n in late)
     if many:
         # An eighth of the points of a search is later than the cells.
         tree += others + looking / 8
         search = looking * 7 / 8 / n_workers
         # The tree waits for the first rows after each renewal, and workers for the last ones.
-        n_waiting = sum(range_rows(length) for _, length in made)
+        n_waiting = sum(min(length, block_rows, PART_ROWS) for _, length in made)
         waiting = n_waiting * (looking * 7 / 8 + tree) / n_rows + renewing
         seconds = n_rows * constants.read / n_workers + max(search, tree) + waiting
     else:
@@ -169,17 +177,15 @@ def cells_plan(
         search=search,
         tree=tree,
         memory=memory,
-        worker_memory=_worker_bytes(held, n_rows, block_rows, row_bytes) if many else 0,
+        worker_memory=int(held + block_rows * row_bytes) if many else 0,
         read=int(n_workers * n_rows * row_bytes) if many else n_rows * row_bytes,
         work=int(6.6 * n_rows * row_bytes / 8 + n_rows * row_bytes) if many else 0,
     )
 
 
-def _crowded(constants: Constants, n_busy: int) -> Constants:
-    """Costs on machines of which all processors are busy, unless there is only one thread."""
-    if n_busy == 1:
-        return constants
-    kept = ("growth", "measured", "crowd")
+def _crowded(constants: Constants) -> Constants:
+    """Costs on machines of which all processors are busy."""
+    kept = ("growth", "measured", "crowd", "shared")
     slower: dict[str, Any] = {
         name: value * constants.crowd
         for name, value in constants._asdict().items()
