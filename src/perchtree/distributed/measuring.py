@@ -30,7 +30,7 @@ from ..search.scanning import is_poor
 from ..search.threads import count_jobs, one_blas_thread, run_tasks
 from ..settings import USUAL
 from ..tree import ClusterTree
-from .model import SEARCHING, Constants, renewals
+from .model import Constants, renewals
 from .parts import load_part, save_part
 from .tasks import hash_rows
 
@@ -67,8 +67,7 @@ def measure(n_features: int, sample: NDArray[np.float32] | None = None) -> Const
 
 def _measure(rows: NDArray[np.float32]) -> Constants:
     pairs = _Pairs(rows)
-    half = len(rows) // 2
-    exact = _grow([rows[:half], rows[half:]], "scan")[1]
+    exact = _grow([rows], "scan")[1]
     early, late = (_inserted(part) for part in _halves(exact))
     searched = _searched(exact) - len(rows) / 2 * pairs.pair
     searched -= pairs.first + pairs.rotate + pairs.axes / len(rows)
@@ -88,7 +87,6 @@ def _measure(rows: NDArray[np.float32]) -> Constants:
         renew=renew,
         measured=len(rows),
         crowd=pairs.crowd,
-        shared=_time_threads(rows, exact),
         task=TASK,
     )
 
@@ -212,7 +210,6 @@ class _Taken(NamedTuple):
     n_rows: int
     searching: float
     inserting: float
-    on_the_wall: float
 
 
 class _Timed(Search):
@@ -229,14 +226,13 @@ class _Timed(Search):
     def stream(
         self, tree: Tree, batches: Iterable[Rows], done: Counts
     ) -> Generator[Part, None, None]:
-        start, began = time.process_time(), time.perf_counter()
+        start = time.process_time()
         for part in self._usual.stream(tree, batches, done):
             found, before = time.process_time(), int(tree.state[N_POINTS])
             yield part
-            end, ended = time.process_time(), time.perf_counter()
-            times = found - start, end - found, ended - began
-            self.taken.append(_Taken(before, len(part.rows), *times))
-            start, began = end, ended
+            end = time.process_time()
+            self.taken.append(_Taken(before, len(part.rows), found - start, end - found))
+            start = end
 
     def nearest(self, tree: Tree, rows: Rows, k: int, done: Counts) -> Leaves:
         return self._usual.nearest(tree, rows, k, done)
@@ -253,24 +249,6 @@ def _grow(batches: list[NDArray[np.float32]], search: str) -> tuple[ClusterTree,
         for rows in batches:
             tree.insert(rows)
     return tree, timed.taken
-
-
-def _time_threads(rows: NDArray[np.float32], alone: list[_Taken]) -> float:
-    """How much longer the second half of a tree takes by two threads than half the time of one.
-
-    This counts how long threads wait for each other, so it is measured on the wall, both times: if
-    the machine is busy, both take longer.
-    """
-    half, n_jobs = len(rows) // 2, min(SEARCHING, count_jobs(-1))
-    times = []
-    for _ in range(2):
-        tree = ClusterTree(rows.shape[1], search="scan", n_jobs=n_jobs)
-        tree.insert(rows[:half])
-        start = time.perf_counter()
-        tree.insert(rows[half:])
-        times.append(time.perf_counter() - start)
-    of_one = sum(part.on_the_wall for part in alone if part.before >= half)
-    return max(1.0, n_jobs * min(times) / of_one)
 
 
 def _halves(parts: list[_Taken]) -> tuple[list[_Taken], list[_Taken]]:

@@ -16,6 +16,9 @@ from .tasks import SAMPLE
 
 SEARCHING = AHEAD_ROWS // BLOCK_ROWS
 """Threads that search at most, on one machine: a batch has no more blocks."""
+WAITING = 1.2
+"""How much longer two threads take than half of their processor time, as they wait for each other:
+1.13 to 1.22 in whole fits. Measured on the spot, it would tell how busy the machine is."""
 PER_ROW = 8
 """Bytes that the driver keeps of each row beside the tree: which id it has."""
 _COMPARED = 56
@@ -55,8 +58,6 @@ class Constants(NamedTuple):
     measured: int
     crowd: float
     """How much longer everything takes if all processors of a machine are busy."""
-    shared: float
-    """How much longer exact search and inserts take by two threads than half the time of one."""
     task: float
     """What a task costs beside its work: to be sent, to find its files, to be noticed."""
 
@@ -110,7 +111,7 @@ def exact_plan(
     n_tasks = n_blocks**2 / 2 / task_blocks + n_blocks / 2
     row_bytes = 4 * n_features
     image_bytes = min(4 * (2 * 128 + 32 + 3) + 8, 2 * row_bytes) if constants.rotate else 0
-    constants = _crowded(constants) if many else constants
+    constants = _crowded(constants) if many or n_workers > 1 else constants
     search = n_rows**2 / 2 * constants.pair
     tree = tree_seconds(constants, n_rows)
     memory = tree_bytes(n_rows, n_features)
@@ -118,11 +119,11 @@ def exact_plan(
         search += n_rows * (constants.first + constants.row + 3 * constants.rotate)
         search += constants.axes
         # Threads search while the tree takes in what was found.
-        shared = constants.shared if n_workers > 1 else 1.0
-        seconds = shared * (search + tree) / n_workers
-        search *= shared / min(n_workers, SEARCHING)
+        seconds = (search + tree) / n_workers
+        search /= min(n_workers, SEARCHING)
+        seconds = max(seconds, search, tree) * (WAITING if n_workers > 1 else 1)
         memory += n_rows * image_bytes
-        return Plan(max(seconds, search, tree), search, tree, memory, 0, n_rows * row_bytes, 0)
+        return Plan(seconds, search, tree, memory, 0, n_rows * row_bytes, 0)
     # A worker that cannot keep everything reads, and reduces, what each task needs anew.
     everything = n_rows * (row_bytes + image_bytes)
     times_read = min(n_workers, n_blocks) + (n_blocks / 2 if everything > held else 0)
@@ -185,7 +186,7 @@ def cells_plan(
 
 def _crowded(constants: Constants) -> Constants:
     """Costs on machines of which all processors are busy."""
-    kept = ("growth", "measured", "crowd", "shared")
+    kept = ("growth", "measured", "crowd")
     slower: dict[str, Any] = {
         name: value * constants.crowd
         for name, value in constants._asdict().items()
