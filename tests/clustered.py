@@ -6,7 +6,7 @@ from perchtree import Collection
 from perchtree.collection.intake import Stop
 from perchtree.distributed.fitting import Asked, Fit
 from perchtree.distributed.job import Input
-from perchtree.distributed.worker import carry_out, check_machine
+from perchtree.distributed.worker import carry_out, check_folder
 from perchtree.inputs.batches import Columns
 
 
@@ -19,7 +19,7 @@ class Here:
         self._random, self.done = random.Random(seed), []
 
     def begin(self, job, encoder):
-        check_machine(job)
+        check_folder(job)
         self._job, self._encoder, self._n = job, encoder, 0
 
     def submit(self, kind, *about):

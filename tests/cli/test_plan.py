@@ -9,7 +9,8 @@ from perchtree.distributed.model import Constants, cells_plan, exact_plan, tree_
 
 CONSTANTS = Constants(
     pair=2e-9, first=5e-5, row=1e-4, rotate=1e-5, axes=1.0, read=1e-5, insert=5e-5,
-    growth=0.02, celled=1e-4, power=0.5, measured=16_384, task=0.01,
+    growth=0.02, celled=1e-4, look=1e-4, others=1e-5, renew=0.1, measured=16_384, crowd=1.2,
+    task=0.01,
 )  # fmt: skip
 
 
@@ -19,7 +20,7 @@ def test_plan(perch, tmp_path):
     assert "50 workers:" in told
     assert told.count("  exact: ") == told.count("  cells: ") == 2
     assert "recommended: perch fit INPUT -o TREE.perch --" in told
-    np.save(tmp_path / "x.npy", make_rows(5000, 8))
+    np.save(tmp_path / "x.npy", make_rows(6500, 8))
     told = perch("plan", "--rows", 5000, "--dims", 8, "--like", "x.npy").stdout
     assert "recommended: perch fit INPUT -o TREE.perch --n-jobs -1\n" in told
     assert "rows have 8 features, not 9" in perch.fails(
@@ -52,3 +53,28 @@ def test_what_does_not_fit_is_read_again():
     assert few.worker_memory < many.worker_memory
     assert tree_bytes(10**6, 384) > 10**6 * 384 * 4
     assert cut(10**7, 384, None)[0] == 2**15
+
+
+@pytest.mark.parametrize("dims", [64, 1024])
+@pytest.mark.parametrize("workers", [1, 1000])
+@pytest.mark.parametrize("search", ["exact", "cells"])
+def test_more_rows_take_more_of_everything(dims, workers, search):
+    more = {"held": 2**33} if search == "exact" else {}
+    plan = exact_plan if search == "exact" else cells_plan
+    for many in (True, False):
+        plans = [plan(CONSTANTS, 10**n, dims, workers, many=many, **more) for n in (6, 7, 8, 9)]
+        for name in ("seconds", "search", "tree", "memory", "read"):
+            figures = [getattr(found, name) for found in plans]
+            assert figures == sorted(figures), name
+            assert figures[-1] > 900 * figures[0], name
+        assert (plans[0].worker_memory > 0) == many
+
+
+def test_two_threads_search_on_one_machine():
+    """A batch has no more blocks than that; others are free for the tree."""
+    one, two, many = (
+        exact_plan(CONSTANTS, 10**6, 384, n, held=2**33, many=False) for n in (1, 2, 16)
+    )
+    assert one.search > two.search
+    assert two.search == many.search
+    assert two.seconds > many.seconds

@@ -4,11 +4,13 @@ import importlib.util
 import subprocess
 import sys
 
+import numba
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from object_store import object_store
 from perchtree import Collection, distributed
 
 HAS_RAY = importlib.util.find_spec("ray") is not None
@@ -99,6 +101,28 @@ def test_from_python(perch, cluster, vectors):
         assert np.array_equal(found.tree.children, one.tree.children)
         assert np.array_equal(found.keys, one.keys)
     assert not vectors.with_name("v.work").exists()
+    grown = distributed.fit(vectors / "a.npy")
+    distributed.add(grown, vectors / "b.npy")
+    whole = Collection()
+    whole.add(np.concatenate([np.load(vectors / name) for name in ("a.npy", "b.npy")]))
+    assert np.array_equal(grown.tree.children, whole.tree.children)
+    with pytest.raises(ValueError, match="settings of its own: leave out linkage"):
+        distributed.add(grown, vectors / "b.npy", linkage="box")
+
+
+@needs_ray
+def test_an_object_store(perch, cluster, tmp_path, monkeypatch):
+    """Workers and this process read it, each by itself."""
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    (tmp_path / "in/v").mkdir(parents=True)
+    X = np.random.default_rng(0).normal(size=(3000, 4)).astype(np.float32)
+    for part in range(3):
+        table = pa.table({"v": list(X[1000 * part : 1000 * part + 1000])})
+        pq.write_table(table, tmp_path / f"in/v/{part}.parquet")
+    with object_store(tmp_path / "in") as (address, _):
+        perch("fit", address("v"), "-o", "many.perch", "--ray", "auto", "-q")
+    perch("fit", "in/v", "-o", "one.perch", "-q")
+    assert same_files("one.perch", "many.perch")
 
 
 @needs_ray
@@ -111,6 +135,19 @@ def test_errors_of_workers_are_one_line(perch, cluster, tmp_path):
     assert "--skip-bad" in error
     (tmp_path / "x.csv").write_text("a,b\n1,2\n")
     assert "a cluster reads" in perch.fails("fit", "x.csv", "-o", "t.perch", "--ray", "auto")
+
+
+@needs_ray
+def test_workers_unlike_this_machine(perch, cluster, vectors, monkeypatch):
+    command = ("fit", "v", "-o", "t.perch", "--ray", "auto")
+    with monkeypatch.context() as patched:
+        patched.setattr(numba.config, "CPU_NAME", "z80")
+        error = perch.fails(*command)
+    assert "this one has z80: distances could differ in the last bit: set NUMBA_CPU_NAME" in error
+    with monkeypatch.context() as patched:
+        patched.setattr(np, "__version__", "0.1")
+        error = perch.fails(*command)
+    assert "this one has 0.1: install the same everywhere" in error
 
 
 @needs_ray

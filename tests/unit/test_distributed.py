@@ -1,7 +1,10 @@
 """The same tree from tasks that read files, whatever the blocks, the order and what was lost."""
 
 import contextlib
+import gc
 import shutil
+import weakref
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clustered import Here, fit_here
+from object_store import object_store
 from perchtree import Collection
 from perchtree._arrays import used_rows
 from perchtree.collection.intake import Stop
@@ -19,7 +23,15 @@ from perchtree.distributed.fitting import Asked, Fit
 from perchtree.distributed.holding import Held
 from perchtree.distributed.job import Input, cut
 from perchtree.distributed.parts import MissingPartError, as_bytes, from_bytes, load_part, save_part
-from perchtree.distributed.worker import CELLS, SEARCH, OtherMachineError, check_machine
+from perchtree.distributed.running import Run
+from perchtree.distributed.worker import (
+    CELLS,
+    SEARCH,
+    Missing,
+    OtherMachineError,
+    check_folder,
+    check_machine,
+)
 from perchtree.inputs.batches import Columns, InputError
 
 pytestmark = pytest.mark.outer
@@ -81,7 +93,7 @@ def test_reduced_vectors_and_all_features_find_the_same(tmp_path, monkeypatch):
     np.save(tmp_path / "x.npy", X.astype(np.float32))
     workers = Here()
     found = fit_here(tmp_path / "x.npy", tmp_path / "work", block_rows=512, workers=workers)
-    _, axes = load_part(tmp_path / "work" / "axes")
+    _, axes = load_part(workers._job.axes_path)
     assert len(axes["vectors"]) == 160
     assert_same(found, alone(tmp_path / "x.npy"))
 
@@ -92,6 +104,14 @@ def test_reduced_vectors_and_all_features_find_the_same(tmp_path, monkeypatch):
     tasks.search_blocks(job, held, 0, range(1))
     assert held.axes is not None
     tasks.search_blocks(job, held, 3, range(4))
+    assert held.axes is None
+
+    # Nor does it wait for tasks that are larger than any of its job.
+    job = job._replace(task_blocks=64)
+    held = Held(job)
+    tasks.search_blocks(job, held, 1, range(2))
+    assert held.axes is not None
+    tasks.search_blocks(job, held, 5, range(6))
     assert held.axes is None
 
 
@@ -121,6 +141,67 @@ def test_folders_of_either_kind_and_shuffled(tmp_path):
     with pytest.raises(InputError, match="there is no such file or folder"):
         alone(address + "/nothing")
     assert named.keys.tolist() == [f"r{i}" for i in range(100)]
+
+
+def test_object_stores(tmp_path, monkeypatch):
+    """By pyarrow's own client, as from S3."""
+    pytest.importorskip("pyarrow.fs", reason="no file systems in this pyarrow")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    X = grid(100, 3)
+    (tmp_path / "in/v").mkdir(parents=True)
+    for part in range(4):
+        rows = X[25 * part : 25 * part + 25]
+        pq.write_table(pa.table({"v": list(rows)}), tmp_path / f"in/v/{part}.parquet")
+    with object_store(tmp_path / "in") as (address, requests):
+        found = fit_here(address("v"), tmp_path / "work", block_rows=13)
+        assert {key for _, key, _ in requests} >= {f"v/{part}.parquet" for part in range(4)}
+        assert_same(found, alone(tmp_path / "in/v"))
+        with pytest.raises(InputError, match="there is no such file or folder"):
+            fit_here(address("w"), tmp_path / "work")
+
+
+def test_the_driver_holds_few_blocks(tmp_path, monkeypatch):
+    """Beside the tree: others are files."""
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(200, 3)))
+    refs, most = [], 0
+
+    def noting(read):
+        def rows(run, block):
+            nonlocal most
+            part = read(run, block)
+            refs.append(weakref.ref(part["rows"]))
+            gc.collect()
+            most = max(most, sum(ref() is not None for ref in refs))
+            return part
+
+        return rows
+
+    monkeypatch.setattr(Run, "rows", noting(Run.rows))
+    found = fit_here(tmp_path / "x.npy", tmp_path / "work", block_rows=10)
+    assert len(found) == 200
+    assert len(refs) == 20
+    assert most <= 2
+
+
+def test_axes_are_found_without_all_rows_in_memory(tmp_path, monkeypatch):
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(4000, 3)))
+    workers = Here()
+    fit_here(tmp_path / "x.npy", tmp_path / "work", block_rows=200, workers=workers)
+    monkeypatch.setattr(tasks, "SAMPLE", 400)  # a tenth of the rows
+    refs, most = [], 0
+
+    def load(path, names=None):
+        nonlocal most
+        meta, arrays = load_part(path, names)
+        refs.append(weakref.ref(arrays["rows"]))
+        gc.collect()
+        most = max(most, sum(ref() is not None for ref in refs))
+        return meta, arrays
+
+    monkeypatch.setattr(tasks, "load_part", load)
+    tasks.find_shared_axes(workers._job)
+    assert len(refs) == 20
+    assert most <= 2
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -304,6 +385,88 @@ def test_parts_may_be_damaged_or_removed_at_any_time(tmp_path):
     assert_same(found, alone(tmp_path / "x.npy"))
 
 
+class Remover(Here):
+    """Removes the work folder now and then: its parts, or whatever is in it."""
+
+    n_removed = 0
+
+    def wait(self, handles, seconds):
+        done = super().wait(handles, seconds)
+        if self._random.random() < 0.3 and self.n_removed < 20:
+            folder = Path(self._job.folder)
+            folder = self._random.choice([folder, self._job.path(), *folder.glob("*/*/")])
+            self.n_removed += folder.exists()
+            shutil.rmtree(folder, ignore_errors=True)
+        return done
+
+
+@pytest.mark.parametrize("search", ["auto", "cells"])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_work_folder_may_be_removed_at_any_time(tmp_path, search, seed):
+    """Also what only the driver can make: points that were there before, and cells."""
+    n_rows, n_before, block_rows = (8000, 4300, 1024) if search == "cells" else (400, 150, 20)
+    X = np.random.default_rng(seed).normal(size=(n_rows, 3)).astype(np.float32)
+    X[-50:] = X[:50]
+    np.save(tmp_path / "x.npy", X[n_before:])
+    trees = [Collection(linkage="box", search=search) for _ in range(2)]
+    for tree in trees:
+        tree.add(X[:n_before])
+    workers = Remover(seed)
+    fit_here(
+        tmp_path / "x.npy", tmp_path / "work", collection=trees[0], workers=workers,
+        block_rows=block_rows, seconds=1e-9,
+    )  # fmt: skip
+    trees[1].add(np.load(tmp_path / "x.npy"))
+    assert workers.n_removed > 2
+    assert_same(*trees)
+
+
+def test_parts_of_another_job_are_not_taken(tmp_path):
+    """A worker of an earlier fit in the same work folder comes late."""
+    work = tmp_path / "work"
+    np.save(tmp_path / "x.npy", grid(100))
+    late = Losing(8)
+    with pytest.raises(LostError):
+        fit_here(tmp_path / "x.npy", work, block_rows=20, workers=late)
+    np.save(tmp_path / "y.npy", grid(100, seed=5))
+    n_late = 0
+
+    class Late(Here):
+        """Before each task, the other worker writes the parts of its job."""
+
+        def wait(self, handles, seconds):
+            nonlocal n_late
+            for block in range(5):
+                tasks.read_blocks(late._job, None, range(block, block + 1))
+                part = late._job.found_path(block, range(block + 1))
+                save_part(part, {"near": near, "numbers": numbers}, n_pairs=0, computed=0)
+                n_late += 1
+            return super().wait(handles, seconds)
+
+    near, numbers = np.zeros((20, 5), np.float32), np.zeros((20, 5), np.int32)
+    found = fit_here(tmp_path / "y.npy", work, block_rows=20, workers=Late())
+    assert n_late > 30
+    assert_same(found, alone(tmp_path / "y.npy"))
+
+
+def test_a_fit_that_ends_leaves_the_work_of_another_one(tmp_path):
+    work = tmp_path / "work"
+    for name in ("x", "y"):
+        np.save(tmp_path / f"{name}.npy", grid(60))
+    fits = [
+        Fit(Collection(), Asked(Input(str(tmp_path / f"{name}.npy"), Columns()), work), Here())
+        for name in ("x", "y")
+    ]
+    fits[0].run(Stop())
+    with fits[1]._folder.locked():
+        fits[1]._begin()
+        fits[0].done()
+        assert fits[1]._run.job.mark_path.exists()
+    fits[1].run(Stop())
+    fits[1].done()
+    assert not work.exists()
+
+
 def test_another_input_begins_anew(tmp_path):
     work = tmp_path / "work"
     np.save(tmp_path / "x.npy", grid(100))
@@ -318,9 +481,7 @@ def test_parts_that_came_after_the_folder_was_removed(tmp_path):
     np.save(tmp_path / "x.npy", grid(100))
     with pytest.raises(LostError):
         fit_here(tmp_path / "x.npy", work, block_rows=20, workers=Losing(10))
-    for path in work.iterdir():
-        if path.name != "found":
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    (work / "job.json").unlink()
     (work / ".axes.0123456789ab.part").touch()
     assert_same(fit_here(tmp_path / "x.npy", work, block_rows=20), alone(tmp_path / "x.npy"))
 
@@ -378,8 +539,31 @@ def test_other_machines_are_refused(tmp_path):
         check_machine(job._replace(versions=job.versions | {"numba": "0.1"}))
     with pytest.raises(OtherMachineError, match="set NUMBA_CPU_NAME"):
         check_machine(job._replace(versions=job.versions | {"processor": "z80"}))
-    with pytest.raises(OtherMachineError, match="cannot see /nowhere: put it on a path"):
-        check_machine(job._replace(folder="/nowhere"))
+    check_folder(job)
+    for folder in ("/nowhere", str(tmp_path)):  # such as an empty mount point
+        with pytest.raises(OtherMachineError, match=f"cannot see {folder}: put it on a path"):
+            check_folder(job._replace(folder=folder))
+    (tmp_path / "empty").mkdir()  # the input is a folder, of which this machine has no file
+    folder = job.input._replace(name=str(tmp_path / "empty"))
+    check_machine(job._replace(input=folder))
+    size = (tmp_path / "x.npy").stat().st_size
+    for file in ((str(tmp_path / "empty/x.npy"), size), (str(tmp_path / "x.npy"), size + 1)):
+        with pytest.raises(OtherMachineError, match="empty: put it on a path that all machines"):
+            check_machine(job._replace(input=folder, file=file))
+
+
+def test_a_machine_that_does_not_see_the_work_folder(tmp_path):
+    """It came later, or its mount is gone: parts are not made for it for ever."""
+    np.save(tmp_path / "x.npy", grid(100))
+
+    class Blind(Here):
+        def wait(self, handles, seconds):
+            if len(self.done) < 8:
+                return super().wait(handles, seconds)
+            return [(handles[0], Missing(self._job.mark_path, "m7"))]
+
+    with pytest.raises(OtherMachineError, match=r"machine m7 cannot see .*work: put it on a path"):
+        fit_here(tmp_path / "x.npy", tmp_path / "work", block_rows=20, workers=Blind())
 
 
 def test_parts(tmp_path):

@@ -71,7 +71,8 @@ def fit_on_cluster(
     )
     with connected(options["ray"], collection.settings.n_jobs) as workers:
         fit = Fit(collection, asked, workers)
-        with _shown(fit.size or 0, quiet) as fit.show:
+        n_rows = (fit.size or 0) - (asked.skip_rows if begun is None else begun)
+        with _shown(_Told(collection.next_id, n_rows), quiet) as fit.show:
             taken = fit.run(stop)
         n_workers = workers.n_workers
     if fit.n_resumed and not quiet:
@@ -79,15 +80,14 @@ def fit_on_cluster(
     if not stop.asked:
         collection.save(path)
         fit.done()
-    elif not collection.is_kept and len(collection):
-        collection.save(asked.work / "snapshot.perch")
+    elif not collection.is_kept:
+        fit.save_snapshot()
     return taken, f", searched by {count(n_workers, 'worker')}"
 
 
 @contextlib.contextmanager
-def _shown(n_rows: int, quiet: bool) -> "Iterator[Callable[[Figures, int], None]]":
+def _shown(told: "_Told", quiet: bool) -> "Iterator[Callable[[Figures, int], None]]":
     """A bar in a terminal, a line now and then elsewhere."""
-    told = _Told(n_rows)
     if quiet:
         yield lambda _figures, _next_id: None
     elif sys.stderr.isatty():
@@ -118,29 +118,31 @@ def _shown(n_rows: int, quiet: bool) -> "Iterator[Callable[[Figures, int], None]
 class _Told:
     """What is said about progress."""
 
-    def __init__(self, n_rows: int) -> None:
-        self._n_rows, self._start = n_rows, time.monotonic()
+    def __init__(self, first_id: int, n_rows: int) -> None:
+        self._first_id, self._n_rows = first_id, n_rows
+        self._searching: tuple[int, float] | None = None
+        """How many points there were when searching began, and when that was."""
         self._begin: tuple[float, float] | None = None
-        self._first_id: int | None = None
 
     def share(self, figures: "Figures", next_id: int) -> float:
-        """How much is done: of all comparisons or, in cells, of all rows."""
+        """How much is done: of all comparisons, or of all rows if inserting them takes longer."""
         if figures.doing != "searching":
             return 0.0
-        if figures.n_tasks == 0:
-            return min(1.0, next_id / max(1, self._n_rows))
-        return figures.tasks_done / figures.n_tasks
+        inserted = min(1.0, (next_id - self._first_id) / max(1, self._n_rows))
+        return min(inserted, figures.tasks_done / figures.n_tasks) if figures.n_tasks else inserted
 
     def line(self, figures: "Figures", next_id: int) -> str:
-        workers = count(figures.n_workers, "worker")
+        workers, n_blocks = count(figures.n_workers, "worker"), count(figures.n_blocks, "block")
         if figures.doing != "searching":
-            return f"{figures.read:,} of {count(figures.n_blocks, 'block')} read, {workers}"
-        if self._first_id is None:
-            self._first_id, self._start = next_id, time.monotonic()
-        speed = (next_id - self._first_id) / max(time.monotonic() - self._start, 1e-9)
-        blocks = f"{figures.searched:,} of {count(figures.n_blocks, 'block')} searched, "
-        inserted = f"{count(next_id, 'point')} inserted, {speed:,.0f}/s, {workers}"
-        return blocks + inserted if figures.n_tasks else inserted
+            return f"{figures.read:,} of {n_blocks} read, {workers}"
+        if self._searching is None:
+            self._searching = next_id, time.monotonic()
+        before, since = self._searching
+        speed = (next_id - before) / max(time.monotonic() - since, 1e-9)
+        blocks = f"{figures.inserted:,} of {n_blocks} inserted"
+        if figures.n_tasks:
+            blocks = f"{figures.searched:,} of {n_blocks} searched, {figures.inserted:,} inserted"
+        return f"{blocks}, {speed:,.0f} rows/s, {workers}"
 
     def left(self, figures: "Figures", next_id: int) -> str:
         """When searching will be over, from how long it has taken."""

@@ -62,7 +62,7 @@ def plan(rows: int, dims: int, workers: int | None, like: str | None) -> None:
     lines = [
         f"measured here: {1e9 * constants.pair:.2f} ns per pair, "
         f"{1e6 * constants.insert:.0f} us per insert at {constants.measured:,} points, "
-        f"{1e6 * constants.celled:.0f} us per row in cells",
+        f"{1e6 * (constants.look + constants.others):.0f} us per row in cells",
         f"one machine, {cores} threads:",
         *(_told(name, found) for name, found in one.items()),
     ]
@@ -116,6 +116,7 @@ def _sample(name: str, dims: int) -> Any:
     import numpy as np
 
     from ..distributed.job import Input
+    from ..distributed.measuring import FEWEST
     from ..inputs.batches import Columns, InputError
 
     source = Input(name, Columns()).open()
@@ -127,8 +128,8 @@ def _sample(name: str, dims: int) -> Any:
     rows = np.ascontiguousarray(np.concatenate(picked), np.float32)
     if rows.shape[1] != dims:
         raise InputError(f"{name}: rows have {rows.shape[1]} features, not {dims}")
-    if len(rows) < 4096:
-        raise InputError(f"{name}: there are too few rows to measure with, 4,096 at least")
+    if len(rows) < FEWEST:
+        raise InputError(f"{name}: there are too few rows to measure with, {FEWEST:,} at least")
     return rows[np.isfinite(rows).all(axis=1)]
 
 

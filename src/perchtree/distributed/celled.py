@@ -1,5 +1,7 @@
 """A search in cells of which workers do the most: all that does not depend on the last inserts."""
 
+import functools
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,8 +28,10 @@ from .parts import save_part
 from .running import Run, Task
 from .worker import CELLS
 
-RANGE = 2048
+FEWEST_ROWS, MOST_ROWS = 256, 2048
 """Rows that a task looks for."""
+_RANGES = 32
+"""Tasks between two renewals, unless they would be smaller or larger."""
 _NEVER_FULL = 2**31 - 1
 
 
@@ -36,9 +40,9 @@ class _Since:
 
     def __init__(self, n_features: int) -> None:
         self.n = 0
-        self.rows = np.empty((RANGE, n_features), np.float32)
-        self.ids = np.empty(RANGE, np.int32)
-        self.own = np.empty(RANGE, np.int32)
+        self.rows = np.empty((MOST_ROWS, n_features), np.float32)
+        self.ids = np.empty(MOST_ROWS, np.int32)
+        self.own = np.empty(MOST_ROWS, np.int32)
 
     def extend(self, rows: Rows, ids: NDArray[np.int64], own: NDArray[np.int32]) -> None:
         self.make_room(len(ids))
@@ -56,12 +60,43 @@ class _Since:
                 setattr(self, name, larger)
 
 
+def range_rows(n_rows: int) -> int:
+    """How many rows a task looks for, if there are so many up to the next renewal: the tree waits
+    for the first task, and workers wait for the tree to take in what the last one has found."""
+    return min(max(n_rows // _RANGES, FEWEST_ROWS), MOST_ROWS)
+
+
+class _Interval:
+    """Rows from one renewal to the next, as tasks look for them."""
+
+    def __init__(self, state: State, start: int, n_rows: int, last_row: int) -> None:
+        self._state, self._start, self._last_row = state, start, last_row
+        self._length = range_rows(n_rows)
+        self.stop = min(start + n_rows, last_row)
+        """Later rows are only needed if some before them are left out."""
+
+    def starts_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where the tasks that look for these rows begin."""
+        origin = np.where(rows < self.stop, self._start, self.stop)
+        return np.asarray(rows - (rows - origin) % self._length)
+
+    def task(self, start: int) -> Range:
+        end = self.stop if start < self.stop else self._last_row
+        return Range(self._state.since, self._state.width, start, min(start + self._length, end))
+
+    def starts_from(self, row: int) -> range:
+        """Where all tasks that look for this row and later ones begin."""
+        first = int(self.starts_of(np.array([row]))[0])
+        return range(first, self.stop, self._length)
+
+
 class CellsOfWorkers:
     """Has workers look into the cells as they were made, and looks at later points itself."""
 
     def __init__(self, run: Run, numbering: Numbering, search: CellsSearch) -> None:
         self._run, self._numbering, self._search = run, numbering, search
         self._since = _Since(1)
+        self._interval: _Interval
         self._seen = 0
         """Points with smaller ids are in cells, or in `_since`."""
 
@@ -76,24 +111,27 @@ class CellsOfWorkers:
             "own": np.ascontiguousarray(cells.lists[rows, CELL]),
             "numbers": self._numbering.numbers_of(first[rows]),
         }  # fmt: skip
-        save_part(job.cells_path(state.since), arrays)
+        path = job.cells_path(state.since)
+        self._run.own = {
+            known: make for known, make in self._run.own.items() if known.parent != path.parent
+        }
+        self._run.own[path] = functools.partial(save_part, path, arrays)
+        self._run.own[path]()
         self._since, self._seen = _Since(tree.points.shape[1]), state.since
         self._run.forget(CELLS)
-        begin = self._next_row(int(tree.state[NEXT_ID]))
-        begin -= (begin - job.first_row) % RANGE
-        end = min(begin + state.renewal - int(tree.state[NEXT_ID]) + RANGE, job.stop_row)
-        for start in range(begin, end, RANGE):
-            self._run.order(self._task(state, start))
+        n_rows = state.renewal - max(state.since, job.first_number)
+        self._interval = _Interval(state, self._row_of(state.since), n_rows, job.stop_row)
+        for start in self._interval.starts_from(self._row_of(int(tree.state[NEXT_ID]))):
+            self._run.order(self._task(start))
 
-    def _next_row(self, next_id: int) -> int:
+    def _row_of(self, next_id: int) -> int:
         """The row that was, or is about to be, inserted under an id."""
         number = int(self._numbering.numbers_of(np.array([next_id]))[0])
-        return number - self._run.job.first_number
+        return max(number - self._run.job.first_number, self._run.job.first_row)
 
-    def _task(self, state: State, start: int) -> Task:
-        job = self._run.job
-        about = Range(state.since, state.width, start, min(start + RANGE, job.stop_row))
-        return Task(job.looked_path(state.since, start), CELLS, (about,))
+    def _task(self, start: int) -> Task:
+        about = self._interval.task(start)
+        return Task(self._run.job.looked_path(about.since, start, about.stop), CELLS, (about,))
 
     def look(
         self, tree: Tree, state: State, rows: Rows, done: Counts
@@ -113,11 +151,10 @@ class CellsOfWorkers:
         job = self._run.job
         found = Nearest.unknown(len(numbers), job.k)
         opened = np.empty((len(numbers), 1 + state.width), np.int32)
-        ranges = (numbers - job.first_number - job.first_row) // RANGE
-        for place in np.unique(ranges).tolist():
-            task = self._task(state, job.first_row + place * RANGE)
-            meta, arrays = self._run.result(task)
-            here = np.flatnonzero(ranges == place)
+        starts = self._interval.starts_of(numbers.astype(np.int64) - job.first_number)
+        for start in np.unique(starts).tolist():
+            meta, arrays = self._run.result(self._task(start))
+            here = np.flatnonzero(starts == start)
             there = np.searchsorted(arrays["rows"], numbers[here])
             found.near[here] = arrays["near"][there]
             found.ids[here] = self._numbering.ids_of(arrays["numbers"][there])

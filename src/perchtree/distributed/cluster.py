@@ -8,13 +8,12 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 from ..encode.interface import Encoder
 from ..search.threads import count_jobs
 from .job import Job
-from .worker import OtherMachineError, carry_out, check_machine
+from .worker import Missing, OtherMachineError, carry_out, check_folder
 
 Handle = Any
 
@@ -36,8 +35,10 @@ class Workers(Protocol):
 
     def submit(self, kind: str, *about: Any) -> Handle: ...
 
-    def wait(self, handles: Sequence[Handle], seconds: float) -> list[tuple[Handle, Path | None]]:
-        """The tasks that are done, at least one unless time is over, and what each returned."""
+    def wait(
+        self, handles: Sequence[Handle], seconds: float
+    ) -> list[tuple[Handle, Missing | None]]:
+        """The tasks that are done, at least one unless time is over, and what each lacked."""
 
     def cancel(self, handles: Sequence[Handle]) -> None: ...
 
@@ -178,7 +179,7 @@ class RayWorkers:
     def begin(self, job: Job, encoder: Encoder | None) -> None:
         self._job, self._encoder = job, self._ray.put(encoder)
         strategy = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
-        check = self._ray.remote(num_cpus=0, max_retries=3)(check_machine)
+        check = self._ray.remote(num_cpus=0, max_retries=3)(check_folder)
         nodes = [node for node in self._ray.nodes() if node["Alive"]]
         asked = [
             check.options(scheduling_strategy=strategy(node["NodeID"], soft=True)).remote(job)
@@ -193,7 +194,9 @@ class RayWorkers:
     def submit(self, kind: str, *about: Any) -> Handle:
         return self._task.remote(self._job, self._encoder, kind, *about)
 
-    def wait(self, handles: Sequence[Handle], seconds: float) -> list[tuple[Handle, Path | None]]:
+    def wait(
+        self, handles: Sequence[Handle], seconds: float
+    ) -> list[tuple[Handle, Missing | None]]:
         done, _ = self._ray.wait(list(handles), num_returns=1, timeout=seconds)
         if done:  # and all others that are, too
             done, _ = self._ray.wait(list(handles), num_returns=len(handles), timeout=0)

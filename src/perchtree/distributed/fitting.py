@@ -1,6 +1,7 @@
 """A tree from rows that a cluster has read and compared; it grows here, and is the same."""
 
 import contextlib
+import functools
 import hashlib
 import secrets
 from collections.abc import Callable, Iterator
@@ -20,7 +21,7 @@ from ..settings import Settings
 from ..tree import ClusterTree
 from .celled import CellsOfWorkers
 from .cluster import Workers
-from .folder import WorkFolder, as_facts, holds_base
+from .folder import WorkFolder, as_facts, holds_base, save_base
 from .job import Input, Job, cut, fingerprint, own_versions
 from .numbering import Numbering
 from .parts import from_bytes
@@ -80,6 +81,8 @@ class Fit:
         self._found: FoundSearch | None = None
         self._numbering: Numbering
         self._run: Run
+        self._job: Job | None = None
+        """Known once rows can be inserted."""
         self._block: tuple[int, NDArray[np.int32]]
         self._installed = contextlib.ExitStack()
         self.n_resumed = 0
@@ -100,12 +103,23 @@ class Fit:
                 return Taken(self._asked.begun or self._asked.skip_rows, [], 0)
             intake = _Intake(self, first_row, self._asked)
             if not self.collection.is_kept:
-                intake.checkpoint_to(str(self._folder.snapshot_path), self._asked.seconds)
+                intake.checkpoint_to(str(self._run.job.snapshot_path), self._asked.seconds)
             return intake.run(stop)
+
+    def save_snapshot(self) -> None:
+        """Save how far it has come, for the same command if it is given again."""
+        if self._job is not None and len(self.collection):
+            self.keep_folder()
+            self.collection.save(self._job.snapshot_path)
 
     def done(self) -> None:
         """The tree is saved: forget what was only kept for an interruption."""
-        self._folder.remove()
+        if self._job is not None:
+            self._folder.remove(self._job)
+
+    def keep_folder(self) -> None:
+        """Make the work folder anew if somebody has removed it."""
+        self._run.keep_mark()
 
     # Beginning
 
@@ -114,17 +128,17 @@ class Fit:
         collection, mark = self.collection, fingerprint(**self._facts())
         job, came = self._folder.job(mark), collection
         if job is not None and not collection.is_kept:
-            came = self._folder.snapshot() or collection
+            came = self._folder.snapshot(job) or collection
         next_row = None
         if job is not None and holds_base(job, came._tree):
-            self._start(job)
+            self._start(job, mark)
             next_row = job.first_row
             if came.next_id > job.first_number:
                 next_row = replay(job, self._run, came, self._numbering)
         if next_row is None:  # nothing was begun, or something else has happened since
             self._installed.close()
             job, came = self._folder.begin(mark, self._new_job(), collection._tree), collection
-            self._start(job)
+            self._start(job, mark)
             next_row = job.first_row
         if came is not collection:
             self.n_resumed = came.next_id - collection.next_id
@@ -132,20 +146,30 @@ class Fit:
         assert job is not None
         self._run.begin((next_row - job.first_row) // job.block_rows, search=not self._in_cells)
         self._use_search()
+        self._job = job
         return next_row
+
+    def _save_base(self, block: int) -> None:
+        save_base(self._run.job, self.collection.tree, block)
 
     @property
     def _in_cells(self) -> bool:
         return self.collection.settings.search == "cells"
 
-    def _start(self, job: Job) -> None:
+    def _start(self, job: Job, mark: str) -> None:
+        self._folder.mark(mark, job)
         self._workers.begin(job, self.collection.encoder)
         self._numbering = Numbering(job.first_number, job.stop_row, job.first_row)
         self._run = self._installed.enter_context(running(job, self._workers, self._shown))
+        self._run.own[job.mark_path] = functools.partial(self._folder.mark, mark, job)
+        for block in range(-job.n_base, 0):
+            self._run.own[job.rows_path(block)] = functools.partial(self._save_base, block)
         group = 1
         if isinstance(self._source, Parquet):  # a row group is read as a whole
             group = -(-self._source.largest_group // job.block_rows)
         self._run.read(group)
+        if not self._in_cells:
+            self._run.find_copies_and_axes()
 
     def _facts(self) -> dict[str, Any]:
         collection = self.collection
@@ -191,6 +215,7 @@ class Fit:
             task_blocks=task_blocks,
             versions=own_versions(),
             token=secrets.token_hex(8),
+            file=asked.input.a_file(),
         )
 
     def _shown(self, figures: Figures) -> None:
@@ -202,6 +227,7 @@ class Fit:
         """The rows of one block after the other, as workers have read them."""
         job = self._run.job
         for block in range(self._run.first_block, job.n_blocks):
+            self._run.inserted = block
             part = self._run.rows(block)
             rows = part["numbers"].astype(np.int64) - job.first_number
             self._block = block, part["numbers"]
@@ -265,3 +291,8 @@ class _Intake(Intake):
 
     def _insert(self, batch: Batch) -> None:
         self._fit.insert(batch)
+
+    def _save_if_due(self, stop: Stop) -> None:
+        self._fit.keep_folder()
+        with contextlib.suppress(FileNotFoundError):  # it is removed just now
+            super()._save_if_due(stop)

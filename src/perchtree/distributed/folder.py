@@ -22,22 +22,19 @@ from ..files.locking import FileInUseError, lock_for_writing
 from ..files.replacing import replacing
 from ..inputs.batches import Columns
 from ..tree import ClusterTree
-from .job import PART_NAMES, Input, Job
-from .parts import MissingPartError, load_part
+from .job import FOLDER_NAME, Input, Job
+from .parts import MissingPartError, load_part, save_part
 from .tasks import hash_rows, save_rows
 
 _JOB = "job.json"
-_SNAPSHOT = "snapshot.perch"
-_PARTS = PART_NAMES | {_SNAPSHOT}
 _UNFINISHED = re.compile(r"\..*\.(part|lock)")
 
 
 class WorkFolder:
-    """Parts of one job, and a snapshot of how far its tree has come."""
+    """Parts of one job, in a folder of its own, and a snapshot of how far its tree has come."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.snapshot_path = path / _SNAPSHOT
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -59,7 +56,7 @@ class WorkFolder:
         """Whether nothing is there but parts: workers may write some after the folder was removed,
         until they notice that the driver is gone."""
         names = (entry.name for entry in self.path.iterdir())
-        return all(name in _PARTS or _UNFINISHED.fullmatch(name) for name in names)
+        return all(FOLDER_NAME.fullmatch(name) or _UNFINISHED.fullmatch(name) for name in names)
 
     def job(self, fingerprint: str) -> Job | None:
         """The job that was begun here, if it is the same."""
@@ -71,25 +68,34 @@ class WorkFolder:
             name, columns, form, shuffle = fields["input"]
             picked = (tuple(value) if isinstance(value, list) else value for value in columns)
             fields["input"] = Input(name, Columns._make(picked), form, shuffle)
+            fields["file"] = tuple(fields["file"])
             return Job(**fields)
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def begin(self, fingerprint: str, job: Job, tree: ClusterTree | None) -> Job:
         """Forget what is here, and begin a job; the points of a tree become parts of it."""
-        self.clear()
+        self._clear()
         if tree is not None:
-            ids, rows = _leaves_of(tree)
-            starts = range(0, len(ids), job.block_rows)
-            job = job._replace(n_base=len(starts))
-            for block, start in zip(range(-len(starts), 0), starts, strict=True):
-                part = slice(start, start + job.block_rows)
-                save_rows(job, block, tree._tree.points[rows[part]], ids[part], {}, [])
-        with replacing(self.path / _JOB) as file:
-            file.write(json.dumps({"fingerprint": fingerprint, "job": job._asdict()}).encode())
+            n_points = len(_leaves_of(tree)[0])
+            job = job._replace(n_base=-(-n_points // job.block_rows))
+            for block in range(-job.n_base, 0):
+                save_base(job, tree, block)
+        self.mark(fingerprint, job)
         return job
 
-    def clear(self) -> None:
+    def mark(self, fingerprint: str, job: Job) -> None:
+        """Write down what the job is, for the next driver, and a mark that all machines must see.
+
+        The folder is made anew if it is gone.
+        """
+        save_part(job.mark_path, {})
+        about = json.dumps({"fingerprint": fingerprint, "job": job._asdict()})
+        # Somebody may be removing the folder just now.
+        with contextlib.suppress(FileNotFoundError), replacing(self.path / _JOB) as file:
+            file.write(about.encode())
+
+    def _clear(self) -> None:
         """Remove everything but the lock."""
         for entry in self.path.iterdir():
             if entry.is_dir():
@@ -98,16 +104,19 @@ class WorkFolder:
                 entry.unlink(missing_ok=True)
         (self.path / _JOB).write_text("")
 
-    def remove(self) -> None:
-        """Everything is done, and the folder is no longer needed."""
-        shutil.rmtree(self.path, ignore_errors=True)
+    def remove(self, job: Job) -> None:
+        """Everything is done: remove the job's parts, and the folder unless another fit has begun
+        in it meanwhile."""
+        shutil.rmtree(job.path(), ignore_errors=True)
+        with contextlib.suppress(OSError, FileInUseError), lock_for_writing(self.path / _JOB):
+            shutil.rmtree(self.path, ignore_errors=True)
 
-    def snapshot(self) -> Collection | None:
+    def snapshot(self, job: Job) -> Collection | None:
         """How far the tree had come, if that is known."""
-        if not self.snapshot_path.exists():
+        if not job.snapshot_path.exists():
             return None
         try:
-            return Collection.open(self.snapshot_path)
+            return Collection.open(job.snapshot_path)
         except (CorruptFileError, OSError):
             return None
 
@@ -132,6 +141,14 @@ def holds_base(job: Job, tree: ClusterTree | None) -> bool:
     }
     known = {name: np.concatenate([part[name] for part in [empty, *parts]]) for name in empty}
     return np.array_equal(known["numbers"], ids[before]) and np.array_equal(known["hashes"], hashes)
+
+
+def save_base(job: Job, tree: ClusterTree, block: int) -> None:
+    """Write a block of the points that were there when the job began."""
+    ids, rows = _leaves_of(tree)
+    start = (job.n_base + block) * job.block_rows
+    stop = min(start + job.block_rows, int(np.searchsorted(ids, job.first_number)))
+    save_rows(job, block, tree._tree.points[rows[start:stop]], ids[start:stop], {}, [])
 
 
 def _leaves_of(tree: ClusterTree) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

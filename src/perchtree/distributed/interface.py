@@ -18,6 +18,7 @@ from .running import Figures
 def fit(
     source: str | Path,
     *,
+    into: Collection | None = None,
     ray: str = "auto",
     encoder: str | Encoder | None = None,
     features: tuple[str, ...] = (),
@@ -40,6 +41,8 @@ def fit(
     source : path
         A `.npy` or Parquet file, or a folder of them, which are taken in the order of their names.
         Parquet files may also be in an object store (s3://BUCKET/FOLDER) that pyarrow can reach.
+    into : Collection, optional
+        Add the rows to this one, which keeps its settings and its encoder; see also `add`.
     ray : str
         "auto" for the cluster that this machine is part of, HOST:PORT for another one, "local" for
         one that is started here and ends with this call. If this process is connected to a cluster
@@ -70,30 +73,13 @@ def fit(
     ValueError
         If the input cannot be used, or machines are not alike; the message says what to do.
     """
-    collection = Collection(encoder=encoder, **settings)
-    add(
-        collection, source, ray=ray, features=features, keys=keys, classes=classes, texts=texts,
-        shuffle=shuffle, skip_bad=skip_bad, work=work, block_rows=block_rows, verbose=verbose,
-    )  # fmt: skip
-    return collection
-
-
-def add(
-    collection: Collection,
-    source: str | Path,
-    *,
-    ray: str = "auto",
-    features: tuple[str, ...] = (),
-    keys: str | None = None,
-    classes: str | None = None,
-    texts: str | tuple[str, ...] = (),
-    shuffle: int | None = None,
-    skip_bad: bool = False,
-    work: str | Path | None = None,
-    block_rows: int | None = None,
-    verbose: bool = False,
-) -> None:
-    """Add the rows of files to a collection, by the workers of a Ray cluster; see `fit`."""
+    if into is None:
+        collection = Collection(encoder=encoder, **settings)
+    elif encoder is not None or settings:
+        names = ", ".join([*settings, *(["encoder"] if encoder is not None else [])])
+        raise ValueError(f"the collection has settings of its own: leave out {names}")
+    else:
+        collection = into
     check_settings(collection.settings)
     name = whole_name(str(source))
     known = tuple(collection.feature_names or ())
@@ -129,6 +115,15 @@ def add(
                 "same call goes on from its last snapshot"
             )
         grown.done()
+    return collection
+
+
+def add(collection: Collection, source: str | Path, **options: Any) -> None:
+    """Add the rows of files to a collection, by the workers of a Ray cluster.
+
+    The options are those of `fit`, without an encoder and settings: a collection has its own.
+    """
+    fit(source, into=collection, **options)
 
 
 def _learn(collection: Collection, input: Input) -> None:

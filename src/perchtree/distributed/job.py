@@ -5,6 +5,7 @@ import hashlib
 import itertools
 import json
 import platform
+import re
 from math import isqrt
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -34,8 +35,8 @@ _TASK_BLOCKS = 16
 be the nearest."""
 
 
-PART_NAMES = frozenset({"rows", "base", "found", "cells", "looked", "copies", "axes"})
-"""Files and folders of parts, as `Job` has them."""
+FOLDER_NAME = re.compile(r"job-[0-9a-f]{16}")
+"""Where a job keeps its parts, inside the work folder."""
 
 
 class Input(NamedTuple):
@@ -56,9 +57,19 @@ class Input(NamedTuple):
             )
         return cast(Ranged, source)
 
-    def exists(self) -> bool:
-        """Whether this machine sees it."""
-        return Store(self.name).exists() if is_address(self.name) else Path(self.name).exists()
+    def a_file(self) -> tuple[str, int]:
+        """The first of its files, and the size of that."""
+        name, n_bytes, _ = self.files()[0]
+        return name, n_bytes
+
+    def has(self, name: str, n_bytes: int) -> bool:
+        """Whether this machine sees a file of it. A folder alone may be an empty mount point."""
+        if is_address(self.name):
+            return Store(self.name).exists()
+        try:
+            return Path(name).stat().st_size == n_bytes
+        except OSError:
+            return False
 
     def files(self) -> list[list[Any]]:
         """Name, size and time of every file: other files are another input."""
@@ -91,7 +102,10 @@ class Job(NamedTuple):
     """With how many blocks a task compares its own."""
     versions: dict[str, str]
     token: str
-    """Of no other job: what workers have read belongs to this one."""
+    """Of no other job: what workers have read, and the parts that they write, belong to this one,
+    even if a worker of an earlier job in the same work folder comes late."""
+    file: tuple[str, int]
+    """A file of the input, and its size: every machine has to see it."""
 
     @property
     def n_blocks(self) -> int:
@@ -116,7 +130,12 @@ class Job(NamedTuple):
     # Where parts are
 
     def path(self, *names: str) -> Path:
-        return Path(self.folder).joinpath(*names)
+        return Path(self.folder, f"job-{self.token}", *names)
+
+    @property
+    def mark_path(self) -> Path:
+        """A file of the driver's: a machine that does not see it does not share the work folder."""
+        return self.path("mark")
 
     def rows_path(self, block: int) -> Path:
         return self.path("rows" if block >= 0 else "base", f"{abs(block):08}")
@@ -127,8 +146,8 @@ class Job(NamedTuple):
     def cells_path(self, since: int) -> Path:
         return self.path("cells", f"{since:010}")
 
-    def looked_path(self, since: int, start: int) -> Path:
-        return self.path("looked", f"{since:010}", f"{start:010}")
+    def looked_path(self, since: int, start: int, stop: int) -> Path:
+        return self.path("looked", f"{since:010}", f"{start}_{stop}")
 
     @property
     def copies_path(self) -> Path:
@@ -137,6 +156,10 @@ class Job(NamedTuple):
     @property
     def axes_path(self) -> Path:
         return self.path("axes")
+
+    @property
+    def snapshot_path(self) -> Path:
+        return self.path("snapshot.perch")
 
 
 def opened(job: Job) -> Ranged:

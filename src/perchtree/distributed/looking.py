@@ -87,4 +87,8 @@ def look_into_cells(job: Job, held: HeldRows, about: Range) -> None:
     work = _arrays.make_work()
     found, opened = visit_cells(tree, cells, about.width, vectors[numbers], job.k, 1, work)
     arrays = {"rows": numbers, "near": found.near, "numbers": found.ids, "opened": opened}
-    save_part(job.looked_path(about.since, about.start), arrays, distances=int(work[DISTANCES]))
+    save_part(
+        job.looked_path(about.since, about.start, about.stop),
+        arrays,
+        distances=int(work[DISTANCES]),
+    )

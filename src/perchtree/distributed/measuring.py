@@ -1,5 +1,10 @@
-"""Constants of the model, measured on the spot, in seconds."""
+"""Constants of the model, measured on the spot, in seconds of processor time.
 
+Time on the wall would count what else the machine does.
+"""
+
+import functools
+import itertools
 import tempfile
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -9,22 +14,34 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _arrays
 from .._kernels.schema import N_POINTS, Counts, Tree
 from .._validate import as_points, as_rows
-from ..search.axes import Image, find_axes
+from ..search.axes import Axes, Image, find_axes
 from ..search.cells import SMALLEST_TREE
-from ..search.exact import AHEAD_ROWS
+from ..search.exact import AHEAD_ROWS, ScanSearch
 from ..search.images import make_space, rotate_rows
 from ..search.interface import Leaves, Part, Rows, Search
 from ..search.products import Nearest, Points, scan
+from ..search.renewing import choose_widths
+from ..search.restoring import restored_cells, restored_numbers
+from ..search.scanning import is_poor
+from ..search.threads import count_jobs, one_blas_thread, run_tasks
+from ..search.visiting import visit_cells
 from ..settings import USUAL
 from ..tree import ClusterTree
-from .model import Constants
+from .model import Constants, renewals
 from .parts import load_part, save_part
 from .tasks import hash_rows
 
 _QUERIES = 1024
 _POINTS = 2**14
+_FEW = 256
+"""Rows that are inserted together with a renewal of cells, which is timed."""
+_SAMPLES = 8
+"""By which it is told how many cells are opened."""
+FEWEST = SMALLEST_TREE + 2 * _QUERIES
+"""Rows to measure with, at least."""
 _CLUSTERED = 20
 """Rows of a cluster of made-up data."""
 TASK = 0.003
@@ -44,34 +61,43 @@ def make_rows(n_rows: int, n_features: int, seed: int = 0) -> NDArray[np.float32
 def measure(n_features: int, sample: NDArray[np.float32] | None = None) -> Constants:
     """Measure with made-up rows, or with a sample of real ones, by one thread."""
     rows = make_rows(_POINTS + _QUERIES, n_features) if sample is None else sample
-    pair, first, rotate, axes = _time_pairs(rows)
-    exact, celled = _grow(rows, "scan"), _grow(rows, "cells")
+    with one_blas_thread():  # to change the number of its threads wakes them, and they spin
+        return _measure(rows)
+
+
+def _measure(rows: NDArray[np.float32]) -> Constants:
+    pairs = _Pairs(rows)
+    exact = _grow([rows], "scan")[1]
     early, late = (_inserted(part) for part in _halves(exact))
-    looking = _halves([part for part in celled if part.before >= SMALLEST_TREE])
-    searched = _searched(exact) - len(rows) / 2 * pair - first - rotate - axes / len(rows)
+    searched = _searched(exact) - len(rows) / 2 * pairs.pair
+    searched -= pairs.first + pairs.rotate + pairs.axes / len(rows)
+    celled, look, others, renew = _time_cells(rows)
     return Constants(
-        pair=pair,
-        first=first,
+        pair=pairs.pair,
+        first=pairs.first,
         row=max(0.0, searched),
-        rotate=rotate,
-        axes=axes,
+        rotate=pairs.rotate,
+        axes=pairs.axes,
         read=_time_reading(rows[:2048]),
         insert=late,
         growth=min(max(0.0, late / early - 1), 0.2),
-        celled=_searched(looking[1]),
-        power=min(max(0.5, _power(*looking)), 1.0),
+        celled=celled,
+        look=look,
+        others=others,
+        renew=renew,
         measured=len(rows),
+        crowd=pairs.crowd,
         task=TASK,
     )
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    """The shortest of three times."""
+    """The shortest of three times, of all threads together."""
     times = []
     for _ in range(3):
-        start = time.perf_counter()
+        start = time.process_time()
         work()
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return min(times)
 
 
@@ -88,32 +114,90 @@ def _time_reading(rows: NDArray[np.float32]) -> float:
         return _seconds(read) / len(rows)
 
 
-def _time_pairs(rows: NDArray[np.float32]) -> tuple[float, float, float, float]:
-    """A pair, once many were compared before; the first ones of a row, beside that; reduced vectors
-    of a row; axes."""
-    queries, points = rows[:_QUERIES], rows[_QUERIES:]
-    ids = np.arange(len(points), dtype=np.int32)
-    bounds = np.stack([rows.min(axis=0), rows.max(axis=0)])
-    start = time.perf_counter()
-    axes = find_axes(Points(points, ids), bounds, USUAL.neighbors, AHEAD_ROWS)
-    finding = time.perf_counter() - start
-    images: list[Image | None] = [None, None]
-    rotate = 0.0
-    if axes is not None:
-        images = [rotate_rows(axes, part, 1) for part in (queries, points)]
-        rotate = _seconds(lambda: rotate_rows(axes, queries, 1)) / len(queries)
+class _Pairs:
+    """What comparing costs: some queries and all points, as a task compares them."""
 
-    def compare(stop: int) -> None:
-        image = images[1]
-        image = None if image is None else image.of(slice(stop))
-        space = make_space(axes, queries, images[0], points[:stop], image, bounds)
+    def __init__(self, rows: NDArray[np.float32]) -> None:
+        self._queries, self._rows = rows[:_QUERIES], rows[_QUERIES:]
+        self._bounds = np.stack([rows.min(axis=0), rows.max(axis=0)])
+        ids = np.arange(len(self._rows), dtype=np.int32)
+        start = time.process_time()
+        axes = find_axes(Points(self._rows, ids), self._bounds, USUAL.neighbors, AHEAD_ROWS)
+        self.axes = time.process_time() - start
+        """Seconds of finding axes."""
+        n_pairs = len(self._queries) * len(self._rows)
+        self._use(axes)
+        if axes is not None and is_poor(axes, n_pairs, self._compare(len(self._rows))):
+            self._use(None)  # as workers find out, too
+        few, many = len(self._rows) // 4, len(self._rows)
+        short, long = (_seconds(functools.partial(self._compare, n)) for n in (few, many))
+        self.pair = max(0.0, long - short) / (len(self._queries) * (many - few))
+        """Seconds of a pair, once many were compared before."""
+        self.first = max(0.0, long / len(self._queries) - many * self.pair)
+        """Seconds of the first pairs of a row, beside that."""
+        self.crowd = self._time_crowd(long)
+        """How much longer it takes if all processors are at it."""
+
+    def _use(self, axes: Axes | None) -> None:
+        self._axes, self.rotate = axes, 0.0
+        self._of_queries: Image | None = None
+        self._of_points: Image | None = None
+        if axes is not None:
+            self._of_queries = rotate_rows(axes, self._queries, 1)
+            self._of_points = rotate_rows(axes, self._rows, 1)
+            rotating = functools.partial(rotate_rows, axes, self._queries, 1)
+            self.rotate = _seconds(rotating) / len(self._queries)
+
+    def _compare(self, stop: int) -> Counts:
+        """Compare all queries with so many points; what had to be looked at."""
+        queries, points = self._queries, self._rows[:stop]
+        image = None if self._of_points is None else self._of_points.of(slice(stop))
+        space = make_space(self._axes, queries, self._of_queries, points, image, self._bounds)
         answers = Nearest.unknown(len(queries), USUAL.neighbors)
-        scan(queries, Points(points[:stop], ids[:stop]), space, answers, 1)
+        ids = np.arange(stop, dtype=np.int32)
+        return scan(queries, Points(points, ids), space, answers, 1)
 
-    few, many = len(points) // 4, len(points)
-    short, long = _seconds(lambda: compare(few)), _seconds(lambda: compare(many))
-    pair = max(0.0, long - short) / (len(queries) * (many - few))
-    return pair, max(0.0, long / len(queries) - many * pair), rotate, finding
+    def _time_crowd(self, alone: float) -> float:
+        """How much longer everything takes if all processors do it at the same time."""
+        n_jobs = count_jobs(-1)
+        work = [lambda _go_on: self._compare(len(self._rows))] * n_jobs
+        return max(1.0, _seconds(lambda: run_tasks(work, n_jobs)) / (n_jobs * alone))
+
+
+def _time_cells(rows: NDArray[np.float32]) -> tuple[float, float, float, float]:
+    """The search of a row while the tree grows; once it has grown, looking for a row in cells and
+    the rest of its search; and making cells anew.
+
+    How many cells are opened follows from a sample, so that it varies from one renewal to the next:
+    several samples tell what it is on average.
+    """
+    *_, (last, _) = [made for made in renewals(len(rows)) if made[1] >= 2 * _FEW]
+    edges = 0, last, last + _FEW, len(rows)
+    tree, parts = _grow([rows[slice(*ends)] for ends in itertools.pairwise(edges)], "cells")
+    arrays, kept = tree._tree, tree.leaf_search.kept(tree._tree)
+    cells, (chosen, _, since, _) = restored_cells(arrays, kept), restored_numbers(kept)
+    queries = rows[-_QUERIES:]
+
+    @functools.cache
+    def look(width: int) -> float:
+        done, k = _arrays.make_work(), USUAL.neighbors
+        looking = functools.partial(visit_cells, arrays, cells, width, queries, k, 1, done)
+        return _seconds(looking) / len(queries)
+
+    exact, recall = ScanSearch(USUAL.neighbors), USUAL.recall
+    widths = choose_widths(arrays, cells, since, recall, exact, _SAMPLES)
+
+    def hand_over() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            save_part(Path(folder) / "cells", kept)
+            restored_cells(arrays, load_part(Path(folder) / "cells")[1])
+
+    renewed = [part for part in parts if last <= part.before < last + _FEW]
+    in_cells = _searched([part for part in parts if part.before >= last + _FEW])
+    renewing = sum(part.searching for part in renewed) - _FEW * in_cells
+    renewing = max(0.0, renewing) * len(rows) / last + _seconds(hand_over)
+    looking = float(np.mean([look(width) for width in widths]))
+    return _searched(parts), looking, max(0.0, in_cells - look(chosen)), renewing
 
 
 class _Taken(NamedTuple):
@@ -139,11 +223,11 @@ class _Timed(Search):
     def stream(
         self, tree: Tree, batches: Iterable[Rows], done: Counts
     ) -> Generator[Part, None, None]:
-        start = time.perf_counter()
+        start = time.process_time()
         for part in self._usual.stream(tree, batches, done):
-            found, before = time.perf_counter(), int(tree.state[N_POINTS])
+            found, before = time.process_time(), int(tree.state[N_POINTS])
             yield part
-            end = time.perf_counter()
+            end = time.process_time()
             self.taken.append(_Taken(before, len(part.rows), found - start, end - found))
             start = end
 
@@ -154,13 +238,14 @@ class _Timed(Search):
         self._usual.added(tree, ids)
 
 
-def _grow(rows: NDArray[np.float32], search: str) -> list[_Taken]:
-    """A tree of these rows, part by part."""
-    tree = ClusterTree(rows.shape[1], search=search)
+def _grow(batches: list[NDArray[np.float32]], search: str) -> tuple[ClusterTree, list[_Taken]]:
+    """A tree of some batches, part by part; no part has rows of two batches."""
+    tree = ClusterTree(batches[0].shape[1], search=search)
     timed = _Timed(tree.leaf_search)
     with tree.searching_by(timed):
-        tree.insert(rows)
-    return timed.taken
+        for rows in batches:
+            tree.insert(rows)
+    return tree, timed.taken
 
 
 def _halves(parts: list[_Taken]) -> tuple[list[_Taken], list[_Taken]]:
@@ -178,14 +263,3 @@ def _inserted(parts: list[_Taken]) -> float:
 def _searched(parts: list[_Taken]) -> float:
     """The search of a row."""
     return sum(part.searching for part in parts) / sum(part.n_rows for part in parts)
-
-
-def _power(early: list[_Taken], late: list[_Taken]) -> float:
-    """As which power of the number of points search grows."""
-    larger = _points(late) / _points(early)
-    return float(np.log(_searched(late) / _searched(early)) / np.log(larger)) if larger > 1 else 0.0
-
-
-def _points(parts: list[_Taken]) -> float:
-    """How many points there were, on average."""
-    return float(np.average([part.before for part in parts], weights=[p.n_rows for p in parts]))

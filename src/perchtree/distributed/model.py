@@ -3,15 +3,22 @@
 docs/scale.md says where its limits are.
 """
 
-from math import log
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from .. import _arrays
-from ..search.cells import AGAIN, SMALLEST_TREE
+from ..search.cells import AGAIN, PART_ROWS, SMALLEST_TREE
+from ..search.exact import AHEAD_ROWS
+from ..search.products import BLOCK_ROWS
 from ..settings import USUAL, Settings
-from .celled import RANGE
 from .job import cut
+from .tasks import SAMPLE
 
+SEARCHING = AHEAD_ROWS // BLOCK_ROWS
+"""Threads that search at most, on one machine: a batch has no more blocks."""
+WAITING = 1.2
+"""How much longer two threads take than half of their processor time, as they wait for each other:
+1.13 to 1.22 in whole fits. Measured on the spot, it would tell how busy the machine is."""
 PER_ROW = 8
 """Bytes that the driver keeps of each row beside the tree: which id it has."""
 _COMPARED = 56
@@ -39,11 +46,18 @@ class Constants(NamedTuple):
     growth: float
     """How much longer that takes with twice as many points."""
     celled: float
-    """Search of one row in cells, in a tree of 3/4 of `measured` points."""
-    power: float
-    """As which power of the number of points that grows: 0.5, or more where many cells are
-    opened."""
+    """Search of one row in cells, on average until there are `measured` points."""
+    look: float
+    """Looking for one row in the cells of a tree of `measured` points. That grows with the square
+    root of the number of points."""
+    others: float
+    """Everything else about a search in cells, such as comparing a row with its own batch."""
+    renew: float
+    """Making the cells of a tree of `measured` points, and handing them to others. That grew with
+    powers of 0 to 1 of the number of points, depending on the data: the model takes the root."""
     measured: int
+    crowd: float
+    """How much longer everything takes if all processors of a machine are busy."""
     task: float
     """What a task costs beside its work: to be sent, to find its files, to be noticed."""
 
@@ -92,10 +106,12 @@ def exact_plan(
     `held` is how many bytes a worker keeps of what it has read.
     """
     block_rows, task_blocks = cut(n_rows, n_features, None)
+    block_rows = min(block_rows, n_rows)
     n_blocks = -(-n_rows // block_rows)
     n_tasks = n_blocks**2 / 2 / task_blocks + n_blocks / 2
     row_bytes = 4 * n_features
     image_bytes = min(4 * (2 * 128 + 32 + 3) + 8, 2 * row_bytes) if constants.rotate else 0
+    constants = _crowded(constants) if many or n_workers > 1 else constants
     search = n_rows**2 / 2 * constants.pair
     tree = tree_seconds(constants, n_rows)
     memory = tree_bytes(n_rows, n_features)
@@ -103,22 +119,24 @@ def exact_plan(
         search += n_rows * (constants.first + constants.row + 3 * constants.rotate)
         search += constants.axes
         # Threads search while the tree takes in what was found.
-        seconds = max(tree, (search + tree) / n_workers)
-        images = n_rows * image_bytes
-        return Plan(seconds, search / n_workers, tree, memory + images, 0, n_rows * row_bytes, 0)
+        seconds = (search + tree) / n_workers
+        search /= min(n_workers, SEARCHING)
+        seconds = max(seconds, search, tree) * (WAITING if n_workers > 1 else 1)
+        memory += n_rows * image_bytes
+        return Plan(seconds, search, tree, memory, 0, n_rows * row_bytes, 0)
     # A worker that cannot keep everything reads, and reduces, what each task needs anew.
     everything = n_rows * (row_bytes + image_bytes)
     times_read = min(n_workers, n_blocks) + (n_blocks / 2 if everything > held else 0)
-    search += n_tasks * (constants.task + min(block_rows, n_rows) * constants.first)
-    search += n_rows * (constants.row + constants.rotate * times_read)
+    search += n_tasks * (constants.task + block_rows * constants.first)
+    search += n_rows * (constants.row + (constants.rotate + constants.read) * times_read)
     search /= n_workers
     before = n_rows * constants.read / n_workers + constants.axes
     return Plan(
         seconds=before + max(search, tree) + min(tree / n_blocks, search),
         search=search,
         tree=tree,
-        memory=memory + PER_ROW * n_rows + 2 * min(block_rows, n_rows) * row_bytes,
-        worker_memory=int(min(everything, held) + _COMPARED * n_rows),
+        memory=memory + PER_ROW * n_rows + 2 * block_rows * row_bytes,
+        worker_memory=_worker_bytes(min(everything, held), n_rows, block_rows, row_bytes),
         read=int(times_read * n_rows * row_bytes),
         work=int(n_rows * row_bytes + 8 * k * n_rows * max(1.0, n_blocks / 2 / task_blocks)),
     )
@@ -127,33 +145,70 @@ def exact_plan(
 def cells_plan(
     constants: Constants, n_rows: int, n_features: int, n_workers: int, *, many: bool = True
 ) -> Plan:
-    """A fit with search in cells: cost grows with the number of points as it did while measuring.
-    Points that came since cells were made are looked at where the tree is."""
-    larger = n_rows / (0.75 * constants.measured)
-    search = n_rows * constants.celled * larger**constants.power / (1 + constants.power)
-    tree = tree_seconds(constants, n_rows)
+    """A fit with search in cells. Points that came since cells were made are looked at where the
+    tree is, and the tree waits whenever cells are made anew."""
+    block_rows = min(cut(n_rows, n_features, None)[0], n_rows)
     row_bytes = 4 * n_features
+    constants = _crowded(constants) if many or n_workers > 1 else constants
+    n_early = min(n_rows, constants.measured)
+    larger = max(1.0, n_rows / constants.measured)
+    looking = n_early * constants.celled
+    looking += constants.measured * constants.look * (larger**1.5 - 1) / 1.5
+    others, tree = (n_rows - n_early) * constants.others, tree_seconds(constants, n_rows)
+    made = list(renewals(n_rows))
+    late = [n_points for n_points, _ in made if n_points > n_early]
+    renewing = sum(constants.renew * (n / constants.measured) ** 0.5 for n in late)
     if many:
-        # Whenever cells are made anew, the tree waits for the first rows that are looked for.
-        n_renewals = max(0.0, log(n_rows / SMALLEST_TREE) / log(1 + 1 / AGAIN))
-        waiting = n_renewals * (RANGE * search / n_rows + constants.task)
         # An eighth of the points of a search is later than the cells.
-        tree += search / 8
-        search = search * 7 / 8 / n_workers
-        before = n_rows * constants.read / n_workers + constants.axes
-        seconds = before + max(search, tree) + waiting
+        tree += others + looking / 8
+        search = looking * 7 / 8 / n_workers
+        # The tree waits for the first rows after each renewal, and workers for the last ones.
+        n_waiting = sum(min(length, block_rows, PART_ROWS) for _, length in made)
+        waiting = n_waiting * (looking * 7 / 8 + tree) / n_rows + renewing
+        seconds = n_rows * constants.read / n_workers + max(search, tree) + waiting
     else:
-        search /= n_workers
+        search = (looking + others) / n_workers + renewing
         seconds = search + tree
+    held = n_rows * (row_bytes * 9 / 8 + 60)
+    # The driver keeps points that came since, in arrays that double; threads share the tree's.
+    later = n_rows * 3 // 10 if many else n_rows // 8
+    memory = tree_bytes(n_rows, n_features) + (PER_ROW + 12) * n_rows + later * row_bytes
     return Plan(
         seconds=seconds,
         search=search,
         tree=tree,
-        memory=tree_bytes(n_rows, n_features) + (PER_ROW + 12) * n_rows + n_rows // 8 * row_bytes,
-        worker_memory=int(n_rows * (row_bytes * 9 / 8 + 60 + _COMPARED)) if many else 0,
+        memory=memory,
+        worker_memory=int(held + block_rows * row_bytes) if many else 0,
         read=int(n_workers * n_rows * row_bytes) if many else n_rows * row_bytes,
         work=int(6.6 * n_rows * row_bytes / 8 + n_rows * row_bytes) if many else 0,
     )
+
+
+def _crowded(constants: Constants) -> Constants:
+    """Costs on machines of which all processors are busy."""
+    kept = ("growth", "measured", "crowd")
+    slower: dict[str, Any] = {
+        name: value * constants.crowd
+        for name, value in constants._asdict().items()
+        if name not in kept
+    }
+    return constants._replace(**slower)
+
+
+def renewals(n_rows: int) -> Iterator[tuple[int, int]]:
+    """With how many points cells are made anew, and how many rows are then looked for."""
+    n_points = SMALLEST_TREE
+    while n_points < n_rows:
+        length = min(n_points // AGAIN, n_rows - n_points)
+        yield n_points, length
+        n_points += n_points // AGAIN
+
+
+def _worker_bytes(held: float, n_rows: int, block_rows: int, row_bytes: int) -> int:
+    """What a worker keeps, and a block that it reads; or more, while one of them looks for copies,
+    or for axes, of which the sample is there twice."""
+    sample = 2 * min(n_rows, SAMPLE) * row_bytes
+    return int(max(max(held, sample) + block_rows * row_bytes, _COMPARED * n_rows))
 
 
 def tree_bytes(n_rows: int, n_features: int, settings: Settings = USUAL) -> int:

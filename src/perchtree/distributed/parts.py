@@ -12,6 +12,7 @@ from ..errors import CorruptFileError
 from ..files import container
 
 _SECTION = "part"
+_ATTEMPTS = 5
 
 
 class MissingPartError(Exception):
@@ -27,8 +28,14 @@ def save_part(path: Path, arrays: Mapping[str, NDArray[Any]], **meta: Any) -> No
 
     Nobody waits for the disk: what a loss of power takes, its checksum tells.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    container.write(path, {_SECTION: container.Section(meta, dict(arrays))}, sync=False)
+    for attempts_left in reversed(range(_ATTEMPTS)):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            container.write(path, {_SECTION: container.Section(meta, dict(arrays))}, sync=False)
+            return
+        except FileNotFoundError:  # somebody removes the work folder just now
+            if attempts_left == 0:
+                raise
 
 
 def load_part(

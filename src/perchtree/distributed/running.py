@@ -15,7 +15,7 @@ from ..search.products import Nearest
 from .cluster import Handle, Workers
 from .job import Job
 from .parts import MissingPartError, load_part
-from .worker import AXES, COPIES, READ, SEARCH
+from .worker import AXES, COPIES, READ, SEARCH, Missing, UnseenError
 
 _AHEAD = 4
 """Tasks that wait for each worker, so that none is idle while the tree takes in a block."""
@@ -38,7 +38,8 @@ class Figures(NamedTuple):
     n_blocks: int
     read: int
     searched: int
-    """Blocks that are read, and that are compared with all before them."""
+    inserted: int
+    """Blocks that are read, that are compared with all before them, and that are in the tree."""
     tasks_done: int
     n_tasks: int
     """Tasks of searching, all of about the same size."""
@@ -73,11 +74,15 @@ class Run:
         self._left = [len(job.spans(block)) for block in range(job.n_blocks)]
         """Tasks of each block that are not done."""
         self._n_tasks, self._read = sum(self._left), 0
-        self.first_block = 0
+        self.own: dict[Path, Callable[[], None]] = {}
+        """Parts that only the driver can make, and how."""
+        self._unmarked: set[Handle] = set()
+        """Tasks that were begun before the mark was written once more."""
+        self.first_block = self.inserted = 0
         self._copies = self._first = np.empty(0, np.int32)
 
     def read(self, group: int) -> None:
-        """Read the input, find copies and axes; `group` blocks are read by one task."""
+        """Read the input; `group` blocks are read by one task."""
         job = self.job
         for start in range(0, job.n_blocks, group):
             blocks = range(start, min(start + group, job.n_blocks))
@@ -86,7 +91,10 @@ class Run:
             else:
                 self._read += len(blocks)
         self._finish()
-        self._doing = "comparing"
+
+    def find_copies_and_axes(self) -> None:
+        """What comparing blocks needs beside them."""
+        job, self._doing = self.job, "comparing"
         for path, kind in ((job.copies_path, COPIES), (job.axes_path, AXES)):
             if not path.exists():
                 self._due.append(Task(path, kind, ()))
@@ -97,16 +105,18 @@ class Run:
     def begin(self, first_block: int, *, search: bool) -> None:
         """Blocks before the first one are in the tree; compare the others with all before them,
         or leave it to somebody else to order what is needed."""
-        job, self.first_block, self._doing = self.job, first_block, "searching"
+        job, self._doing = self.job, "searching"
+        self.first_block = self.inserted = first_block
         if not search:
             self._left, self._n_tasks = [], 0
             return
         for block in range(job.n_blocks):
             for span in job.spans(block):
-                if block < first_block or job.found_path(block, span).exists():
-                    self._left[block] -= 1
+                task = self._search_task(block, span)
+                if block < first_block or task.path.exists():
+                    self._count(task)
                 else:
-                    self._due.append(self._search_task(block, span))
+                    self._due.append(task)
         self.advance(0)
 
     def _search_task(self, block: int, span: range) -> Task:
@@ -154,8 +164,7 @@ class Run:
             try:
                 return load_part(task.path, names)
             except MissingPartError:
-                task.path.unlink(missing_ok=True)
-                self._done.discard(task.path)
+                self._undo(task)
                 self._due.appendleft(task)
 
     def _is_coming(self, task: Task) -> bool:
@@ -175,15 +184,42 @@ class Run:
             self._begun[self._workers.submit(task.kind, *task.about)] = task
         if self._begun:
             for handle, missing in self._workers.wait(list(self._begun), seconds):
-                self._take_notice(self._begun.pop(handle), missing)
+                self._take_notice(handle, missing)
         if time.monotonic() - self._shown_at > _POLL:
             self._shown_at = time.monotonic()
             self._show(self.figures)
 
-    def _take_notice(self, task: Task, missing: Path | None) -> None:
-        if missing is not None:  # make that first, then try again
-            self._due.appendleft(task)
-            self._due.appendleft(self._maker_of(missing))
+    def _take_notice(self, handle: Handle, missing: Missing | None) -> None:
+        task = self._begun.pop(handle)
+        if missing is None:
+            self._count(task)
+            return
+        self._due.appendleft(task)  # once the other part is there
+        if missing.path == self.job.mark_path:
+            self._mark_again(missing, was_begun_before=handle in self._unmarked)
+        elif missing.path in self.own:
+            self.own[missing.path]()
+        else:
+            maker = self._maker_of(missing.path)
+            self._undo(maker)
+            self._due.appendleft(maker)
+
+    def _mark_again(self, missing: Missing, *, was_begun_before: bool) -> None:
+        """Somebody has removed the work folder, or a machine does not see it."""
+        if missing.path.exists() and not was_begun_before:
+            raise UnseenError(missing.machine, self.job.folder)
+        self.keep_mark()
+
+    def keep_mark(self) -> None:
+        """See that the work folder is there."""
+        mark = self.job.mark_path
+        if not mark.exists():
+            self.own[mark]()
+            self._unmarked = set(self._begun)
+
+    def _count(self, task: Task) -> None:
+        """A task is done."""
+        if task.path in self._done:
             return
         self._done.add(task.path)
         if task.kind == READ:
@@ -191,17 +227,22 @@ class Run:
         if task.kind == SEARCH:
             self._left[task.about[0]] -= 1
 
+    def _undo(self, task: Task) -> None:
+        """What a task has made is gone, or damaged."""
+        task.path.unlink(missing_ok=True)
+        if task.path in self._done:
+            self._done.remove(task.path)
+            if task.kind == READ:
+                self._read -= len(task.about[0])
+            if task.kind == SEARCH:
+                self._left[task.about[0]] += 1
+
     def _maker_of(self, path: Path) -> Task:
         """The task that makes a part which a worker did not find."""
-        path.unlink(missing_ok=True)
         job = self.job
         for made, kind in ((job.copies_path, COPIES), (job.axes_path, AXES)):
             if path == made:
                 return Task(path, kind, ())
-        if path.parent != job.rows_path(0).parent:  # of a tree, or its cells
-            raise FileNotFoundError(
-                f"{path} is gone, and only this machine can make it: give the command again"
-            )
         block = int(path.name)
         return Task(path, READ, (range(block, block + 1),))
 
@@ -209,7 +250,7 @@ class Run:
     def figures(self) -> Figures:
         return Figures(
             self._doing, self._workers.n_workers, self.job.n_blocks, self._read,
-            self._left.count(0), self._n_tasks - sum(self._left), self._n_tasks,
+            self._left.count(0), self.inserted, self._n_tasks - sum(self._left), self._n_tasks,
         )  # fmt: skip
 
     def order(self, task: Task) -> None:

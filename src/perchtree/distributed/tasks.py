@@ -21,7 +21,7 @@ from .holding import Block, Held, save_axes
 from .job import Job, opened
 from .parts import as_bytes, load_part, save_part
 
-_SAMPLE = 2**15
+SAMPLE = 2**15
 """Rows among which neighbours of a few are looked for, to see on which axes rows differ."""
 
 
@@ -98,12 +98,12 @@ def find_copies(job: Job) -> None:
 def find_shared_axes(job: Job) -> None:
     """Principal axes of a sample of all rows; none, where comparing all features costs less."""
     blocks = range(-job.n_base, job.n_blocks)
-    share = -(-_SAMPLE // len(blocks))
+    share = -(-SAMPLE // len(blocks))
     sample, lower, upper = [], [], []
     for block in blocks:
         rows = load_part(job.rows_path(block), ("rows",))[1]["rows"]
         if len(rows):
-            sample.append(rows[:: -(-len(rows) // share)])
+            sample.append(rows[:: -(-len(rows) // share)].copy())  # a view would keep the block
             lower.append(rows.min(axis=0))
             upper.append(rows.max(axis=0))
     axes = None
@@ -135,7 +135,8 @@ def search_blocks(job: Job, held: Held, block: int, span: range) -> None:
             total += _scan(queries, points, held, answers)
             n_pairs += len(answers.ids) * len(points.points.ids)
     # Where little was compared bounds stay loose, which says nothing about later tasks.
-    is_telling = len(answers.ids) >= MANY_ROWS and 2 * len(span) >= job.task_blocks
+    longest = min(job.task_blocks, job.n_base + job.n_blocks)
+    is_telling = len(answers.ids) >= MANY_ROWS and 2 * len(span) >= longest
     if held.axes is not None and is_telling and is_poor(held.axes, n_pairs, total):
         held.axes = None  # of this worker, for the rest of the job
     arrays = {"near": answers.near, "numbers": answers.ids}

@@ -3,7 +3,7 @@
 import platform
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ..encode.interface import Encoder
 from . import tasks
@@ -26,19 +26,42 @@ class OtherMachineError(ValueError):
     """A machine of the cluster is not like the one that the fit was started on."""
 
 
-def carry_out(job: Job, encoder: Encoder | None, kind: str, *about: Any) -> Path | None:
-    """Do one task; the path of a part that it needs, and that is missing or damaged."""
+class UnseenError(OtherMachineError):
+    """A machine does not see what all have to see."""
+
+    def __init__(self, machine: str, path: str) -> None:
+        super().__init__(machine, path)
+        self.machine, self.path = machine, path
+
+    def __str__(self) -> str:
+        return (
+            f"machine {self.machine} cannot see {self.path}: put it on a path that all machines "
+            "share"
+        )
+
+
+class Missing(NamedTuple):
+    """A part that a task needs, and that is missing or damaged; and who says so."""
+
+    path: Path
+    machine: str
+
+
+def carry_out(job: Job, encoder: Encoder | None, kind: str, *about: Any) -> Missing | None:
+    """Do one task, or say what it lacks."""
     check_machine(job)
     try:
+        if not job.mark_path.exists():
+            raise MissingPartError(job.mark_path)
         _KINDS[kind](job, encoder, *about)
     except MissingPartError as error:
         _held.clear()
-        return error.path
+        return Missing(error.path, platform.node())
     return None
 
 
 def check_machine(job: Job) -> None:
-    """Refuse to work with other versions, or where files cannot be seen."""
+    """Refuse to work with other versions, or where the input cannot be seen."""
     host, own = platform.node(), own_versions()
     for name, wanted in job.versions.items():
         if own[name] != wanted:
@@ -51,13 +74,15 @@ def check_machine(job: Job) -> None:
             raise OtherMachineError(
                 f"machine {host} has {name} {own[name]}, this one has {wanted}: {hint}"
             )
-    for path, is_seen in (
-        (job.folder, Path(job.folder).exists()), (job.input.name, job.input.exists())
-    ):  # fmt: skip
-        if not is_seen:
-            raise OtherMachineError(
-                f"machine {host} cannot see {path}: put it on a path that all machines share"
-            )
+    if not job.input.has(*job.file):
+        raise UnseenError(host, job.input.name)
+
+
+def check_folder(job: Job) -> None:
+    """Refuse to work where the work folder cannot be seen."""
+    check_machine(job)
+    if not job.mark_path.exists():
+        raise UnseenError(platform.node(), job.folder)
 
 
 def _holding(job: Job, kind: Callable[[Job], T]) -> T:

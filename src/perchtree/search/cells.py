@@ -53,7 +53,7 @@ _ENOUGH = 64
 """Points that must have come since, to tell how many cells have to be opened for new ones."""
 _TASK_ROWS = 64
 """Rows that a thread takes at a time."""
-_PART_ROWS = 4096
+PART_ROWS = 4096
 _PART_CELLS = 2**22
 """Rows that are searched together, and cells that are opened for all of them."""
 
@@ -126,7 +126,7 @@ class CellsSearch(Search):
                 part = rows[: SMALLEST_TREE - int(tree.state[N_POINTS])]
                 yield from self._exact.parts(tree, part, done)
             else:
-                most = min(_PART_ROWS, max(1, _PART_CELLS // self._state.width))
+                most = min(PART_ROWS, max(1, _PART_CELLS // self._state.width))
                 part, finder = self._find_ahead(
                     tree, self._state, rows[: min(most, self._state.renewal - next_id)], done
                 )

@@ -48,14 +48,24 @@ def choose_width(tree: Tree, cells: Cells, since: int | None, recall: float, exa
     find the neighbours of new points. Where there are none, points of which the cells were made are
     looked for as if they were new; that takes a little less.
     """
-    rows, nearest = _sample(tree, since or 0, exact)
+    (width,) = choose_widths(tree, cells, since, recall, exact, 1)
+    return width
+
+
+def choose_widths(
+    tree: Tree, cells: Cells, since: int | None, recall: float, exact: Search, n_samples: int
+) -> list[int]:
+    """What `choose_width` chooses by each of several samples."""
+    rows, nearest = _sample(tree, since or 0, exact, n_samples * SAMPLE)
     powers = 2 ** np.arange(31)
     widths = np.unique(np.minimum(np.concatenate([powers, 3 * powers]), len(cells.centres)))
     if len(rows) == 0:
-        return 1
+        return [1] * n_samples
     needed = np.empty(len(rows), np.int32)
-    for first in range(0, len(rows), _TOGETHER):
-        part = slice(first, first + _TOGETHER)
+    memory = make_opening(cells, len(cells.centres), _TOGETHER)
+    together = len(memory.counts)
+    for first in range(0, len(rows), together):
+        part = slice(first, first + together)
         own = np.column_stack([cells.lists[rows[part], CELL], cells.lists[nearest[part], CELL]])
         if since is not None:
             own[:, 0] = NONE  # the cells were made without these points
@@ -63,19 +73,25 @@ def choose_width(tree: Tree, cells: Cells, since: int | None, recall: float, exa
             rows[part], nearest[part], own, np.empty((len(own), len(cells.centres)), np.float32),
             np.empty(tree.points.shape[1], np.float32),
         )  # fmt: skip
-        memory = make_opening(cells, len(cells.centres), len(own))
         find_needed(tree.points, cells, memory, sample, widths, needed[part])
+    return [_enough(widths, needed[place::n_samples], recall) for place in range(n_samples)]
+
+
+def _enough(widths: NDArray[np.int64], needed: NDArray[np.int32], recall: float) -> int:
+    """The smallest width at which the wanted share of neighbours is found."""
     found = np.cumsum(np.bincount(needed, minlength=len(widths) + 1))[: len(widths)]
-    enough = np.flatnonzero(found >= recall * len(rows))
+    enough = np.flatnonzero(found >= recall * len(needed))
     return int(widths[enough[0] if len(enough) else -1])
 
 
-def _sample(tree: Tree, since: int, exact: Search) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def _sample(
+    tree: Tree, since: int, exact: Search, most: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Rows of some points, spread evenly over the ids, and the rows of their nearest neighbours."""
     n_rows = int(tree.state[POINT_ROWS])
     first_ids = np.sort(tree.nodes[point_node(np.arange(n_rows)), FIRST])
     chosen = first_ids[np.searchsorted(first_ids, max(since, 0)) :]
-    chosen = chosen[:: max(1, len(chosen) // SAMPLE)]
+    chosen = chosen[:: max(1, len(chosen) // most)]
     rows = row_of(tree.ids[chosen, LEAF])
     if tree.state[N_LEAVES] == 1:
         return rows[:0], rows[:0]
