@@ -644,6 +644,19 @@ def test_damage_to_the_database_is_reported_and_never_served(path, n):
     Collection.open(path).close()
 
 
+def test_a_damaged_table_is_reported_in_one_line(path):
+    filled(path).close()
+    database = path / DATABASE
+    content = database.read_bytes()
+    assert b"data BLOB NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (name, part)" in content
+    database.write_bytes(
+        content.replace(b"NULL, PRIMARY KEY (name, part)", b'NULL, PRIMARY KEY "name, part)')
+    )
+    with pytest.raises((CorruptFileError, OSError), match="malformed database schema") as raised:
+        Collection.open(path)
+    assert "\n" not in str(raised.value)
+
+
 def test_a_damaged_full_text_index_is_found(path):
     """`integrity_check` of SQLite 3.40 does not look into it, and searches would miss records."""
     filled(path).close()

@@ -198,16 +198,21 @@ def plain_errors(name: str) -> Iterator[None]:
     except FileInUseError:
         raise
     except sqlite3.OperationalError as error:
-        raise OSError(errno.EIO, f"the database cannot be used: {error}", name) from None
+        raise OSError(errno.EIO, f"the database cannot be used: {_line(error)}", name) from None
     except sqlite3.ProgrammingError as error:
         if "closed" not in str(error):
             raise
         raise ValueError(f"{name} is closed: open it again to read its records") from None
     except sqlite3.DatabaseError as error:
-        raise CorruptFileError(f"{name} is damaged: {error}") from None
+        raise CorruptFileError(f"{name} is damaged: {_line(error)}") from None
     except CorruptFileError as error:
         if name in str(error):
             raise
         raise CorruptFileError(f"{name}: {error}") from None
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise CorruptFileError(f"{name} is damaged: {error!r}") from None
+
+
+def _line(error: Exception) -> str:
+    """What SQLite says, in one line: it may cite the statements that have made its tables."""
+    return " ".join(str(error).split())
