@@ -29,6 +29,7 @@ from perchtree.distributed.worker import (
     SEARCH,
     Missing,
     OtherMachineError,
+    carry_out,
     check_folder,
     check_machine,
 )
@@ -219,12 +220,25 @@ def test_cells(tmp_path, mode):
                 tree.add(X[:4500])
         workers = Here()
         fit_here(tmp_path / "x.npy", tmp_path / "work", collection=trees[0], workers=workers)
-        assert sum(kind == CELLS for kind, _ in workers.done) > 3
+        looked = [range(a.start, a.stop) for kind, (a, *_) in workers.done if kind == CELLS]
+        assert len(looked) > 3
+        rows = [row for part_ in looked for row in part_]
+        assert len(rows) == len(set(rows))  # each is looked for once
         trees[1].add(part)
         assert_same(*trees)
         stats = [tree.tree.stats for tree in trees]
         assert stats[0].cells_found == stats[1].cells_found
         assert stats[0].renewals == stats[1].renewals
+
+
+def test_cells_where_rows_are_left_out(tmp_path):
+    X = np.random.default_rng(2).normal(size=(9000, 3)).astype(np.float32)
+    X[np.random.default_rng(3).choice(9000, 300, replace=False)] = np.nan
+    np.save(tmp_path / "x.npy", X)
+    more = {"search": "cells", "linkage": "box", "skip_bad": True}
+    found = fit_here(tmp_path / "x.npy", tmp_path / "work", **more)
+    assert len(found) == 8700
+    assert_same(found, alone(tmp_path / "x.npy", **more))
 
 
 def test_cells_go_on_where_they_were_lost(tmp_path):
@@ -419,6 +433,33 @@ def test_the_work_folder_may_be_removed_at_any_time(tmp_path, search, seed):
     trees[1].add(np.load(tmp_path / "x.npy"))
     assert workers.n_removed > 2
     assert_same(*trees)
+
+
+def test_several_workers_notice_that_the_folder_was_removed(tmp_path):
+    """Only once it was made anew does it mean that they cannot see it."""
+    np.save(tmp_path / "x.npy", grid(200))
+
+    class Eager(Here):
+        """Tasks are carried out when they are given."""
+
+        n_noticed = 0
+
+        def submit(self, kind, *about):
+            handle = super().submit(kind, *about)
+            if handle[0] == 30:
+                shutil.rmtree(self._job.folder)
+            missing = carry_out(self._job, self._encoder, kind, *about)
+            self.n_noticed += missing is not None and missing.path == self._job.mark_path
+            return handle, missing
+
+        def wait(self, handles, seconds):
+            chosen = self._random.choice(handles)
+            return [(chosen, chosen[1])]
+
+    workers = Eager()
+    found = fit_here(tmp_path / "x.npy", tmp_path / "work", block_rows=10, workers=workers)
+    assert workers.n_noticed > 1
+    assert_same(found, alone(tmp_path / "x.npy"))
 
 
 def test_parts_of_another_job_are_not_taken(tmp_path):
