@@ -39,7 +39,7 @@ def columns(start, stop):
 @pytest.fixture(autouse=True)
 def _small_maps(monkeypatch):
     """Of the small arrays here, some move into maps when they grow, and others grow in theirs."""
-    monkeypatch.setattr(_arrays, "_SMALL", 700)
+    monkeypatch.setattr(_arrays, "_SHORT", 700)
 
 
 @pytest.fixture(params=MODES, ids=str)

@@ -150,7 +150,7 @@ def test_parameters_are_those_of_scikit_learn():
 @pytest.mark.skipif(not hasattr(mmap, "MAP_ANONYMOUS"), reason="needs anonymous maps")
 def test_large_arrays_grow_where_they_are(monkeypatch):
     """Nothing is copied: a single row must not wait until 150 MB were."""
-    monkeypatch.setattr(_arrays, "_SMALL", 256)
+    monkeypatch.setattr(_arrays, "_SHORT", 256)
     tree = ClusterTree(3)
     tree.insert(X)
     tree.insert(X[:1] + 1)  # moves from ordinary memory into maps, once

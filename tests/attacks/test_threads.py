@@ -21,7 +21,7 @@ X = np.random.default_rng(3).normal(size=(3_000, 4)).astype(np.float32)
 @pytest.fixture(autouse=True)
 def _busy(monkeypatch):
     """Threads take turns often, and arrays of every size grow as large ones do."""
-    monkeypatch.setattr(_arrays, "_SMALL", 256)
+    monkeypatch.setattr(_arrays, "_SHORT", 256)
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     yield
