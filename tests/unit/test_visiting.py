@@ -82,7 +82,8 @@ def test_the_width_needed_is_the_first_at_which_the_cell_is_opened(data):
     own[:, 0] = own[:, 0] if without else -1
     points = tree._tree.points
     needed = np.empty(len(rows), np.int32)
-    with mock.patch.object(opening, "REACH", 2):  # compiled code has the usual one
+    # Compiled code has the usual one, and must not be compiled while there is another.
+    with mock.patch.object(opening, "REACH", 2 if config.DISABLE_JIT else opening.REACH):
         sample = opening.Sample(
             rows, nearest, own, np.empty((len(rows), n_cells), np.float32),
             np.empty(2, np.float32),
