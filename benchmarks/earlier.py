@@ -1,7 +1,9 @@
 """Time and memory beside those of an earlier version: `python -m benchmarks.earlier CHECKOUT`.
 
 CHECKOUT is a folder with another version of this project (`git worktree add`). Each job runs in a
-process of its own, in turns with the other version, several times; medians of ratios count.
+process of its own, in turns with the other version, several times; medians of ratios count. Memory
+is the peak of the process, beyond what it was after the import (which loads less than it did in
+version 0.1), and in all.
 """
 
 import json
@@ -71,7 +73,8 @@ few = cut and 2, ask and 50
 (cut, ask), few = few, (cut, ask)
 work(X[:3000])
 cut, ask = few
-print(json.dumps([min(work(X) for _ in range(2)), max(1, resident("VmHWM") - before)]))
+seconds = min(work(X) for _ in range(2))
+print(json.dumps([seconds, max(1, resident("VmHWM") - before), resident("VmHWM")]))
 """
 
 
@@ -82,35 +85,36 @@ print(json.dumps([min(work(X) for _ in range(2)), max(1, resident("VmHWM") - bef
 def main(checkout: str, pairs: int, only: str) -> None:
     """Compare this version with the one in CHECKOUT."""
     sources = [str(Path(checkout) / "src"), str(Path(__file__).parents[1] / "src")]
-    table = Table("job", "earlier, s", "now, s", "time", "memory")
-    all_times, all_sizes = [], []
+    table = Table("job", "earlier, s", "now, s", "time", "growth", "peak")
+    ratios = []
     for name, job in ((name, job) for name, job in JOBS.items() if only in name):
-        runs: list[list[tuple[float, float]]] = [[], []]
+        runs: list[list[tuple[float, ...]]] = [[], []]
         for _ in range(pairs):
             for place, source in enumerate(sources):
                 runs[place].append(_run(source, job))
         pairs_of_runs = list(zip(*runs, strict=True))
-        times = statistics.median(now[0] / then[0] for then, now in pairs_of_runs)
-        sizes = statistics.median(now[1] / then[1] for then, now in pairs_of_runs)
-        all_times.append(times)
-        all_sizes.append(sizes)
+        ratios.append([
+            statistics.median(now[figure] / then[figure] for then, now in pairs_of_runs)
+            for figure in range(3)
+        ])  # fmt: skip
         medians = [statistics.median(run[0] for run in of_version) for of_version in runs]
-        table.add_row(name, *(f"{m:.3f}" for m in medians), f"{times:.2f}", f"{sizes:.2f}")
-        print(f"{name}: time x {times:.2f}, memory x {sizes:.2f}", file=sys.stderr, flush=True)
-    mean, size = statistics.geometric_mean(all_times), statistics.geometric_mean(all_sizes)
-    table.add_row("geometric mean", "", "", f"{mean:.3f}", f"{size:.3f}")
+        shown = [f"{ratio:.2f}" for ratio in ratios[-1]]
+        table.add_row(name, *(f"{m:.3f}" for m in medians), *shown)
+        print(f"{name}: time x {shown[0]}, growth x {shown[1]}", file=sys.stderr, flush=True)
+    means = (statistics.geometric_mean(column) for column in zip(*ratios, strict=True))
+    table.add_row("geometric mean", "", "", *(f"{mean:.3f}" for mean in means))
     Console().print(table)
 
 
-def _run(source: str, job: tuple[str, int, dict[str, object]]) -> tuple[float, float]:
+def _run(source: str, job: tuple[str, int, dict[str, object]]) -> tuple[float, ...]:
+    """Seconds; peak resident memory in KiB, beyond what it was after the import, and in all."""
     data = os.environ.get("PERCHTREE_DATA", "")
     output = subprocess.run(
         [sys.executable, "-c", WORKER, json.dumps(job), data],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True,
         env=os.environ | {"PYTHONPATH": source},
     ).stdout  # fmt: skip
-    seconds, kilobytes = json.loads(output.splitlines()[-1])
-    return seconds, kilobytes
+    return tuple(json.loads(output.splitlines()[-1]))
 
 
 if __name__ == "__main__":

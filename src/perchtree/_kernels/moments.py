@@ -168,7 +168,8 @@ def join_means(tree: Tree, a: int, b: int, share: float, mean: Doubles) -> float
 
 @inlined
 def join_mean(tree: Tree, one: Doubles, b: int, share: float, mean: Doubles) -> float:
-    """The same, of a mean, or a point, and a node."""
+    """Put the mean of what a mean (or point) stands for and what a node holds into `mean`; the
+    squared gap between the two."""
     if is_point(b):
         return move_between(one, tree.points[row_of(b)], share, mean)
     bring_mean(tree, b, OTHER)

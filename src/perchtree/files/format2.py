@@ -31,7 +31,7 @@ def is_old(tree: Tree) -> bool:
 
 
 def with_features(tree: Tree) -> Tree:
-    """The same tree as it is now, in which small nodes keep no box and no mean.
+    """Make it a tree of the present format, in which small nodes keep no box and no mean.
 
     The shapes of its arrays must fit each other; nothing else is taken for granted. Of arrays that
     are mapped, only the rows that stay are read.

@@ -183,7 +183,7 @@ def _check_shapes(stored: StoredTree) -> None:
 
 
 def _check_old_shapes(stored: StoredTree) -> None:
-    """The same in files of formats 1 and 2."""
+    """What must hold of the arrays of formats 1 and 2 before they are brought up to date."""
     tree = stored.tree
     if tree.state.shape != (format2.N_STATE,):
         raise ValueError("counters are missing")
