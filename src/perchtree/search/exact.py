@@ -5,6 +5,7 @@ All give the same answers, ties included, and so the same tree.
 
 import functools
 from collections.abc import Generator, Iterable, Iterator
+from contextlib import ExitStack
 
 import numpy as np
 
@@ -104,11 +105,14 @@ class ScanSearch(Search):
             for batch in batches
             for first in range(0, len(batch), AHEAD_ROWS)
         )
-        # Changing the number of BLAS threads wakes them, and they spin: once for all batches.
-        with one_blas_thread(), Background(n_jobs) as background:
+        with ExitStack() as held, Background(n_jobs) as background:
             for rows in pieces:
                 cheaper = self._cheaper(tree, rows, self.k, done)
                 if cheaper is None:
+                    if waiting is None:
+                        # Changing the number of BLAS threads wakes them, and they spin: so it is
+                        # done once for all batches, and not at all where there are no products.
+                        held.enter_context(one_blas_thread())
                     self._images.follow(tree, len(rows))
                     snapshot = Snapshot.of(tree, waiting)
                     search = functools.partial(
