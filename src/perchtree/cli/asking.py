@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ..inert import inert_line, short_list
-from .choosing import ANSWERS, CHOICE, CHOICES, Chosen, choose, taken_from
+from .choosing import ANSWERS, CHOICE, CHOICES, Chosen, K, choose, taken_from
 from .options import (
     CRITERION,
     FORCE,
@@ -144,13 +144,7 @@ def _describe(chosen: Chosen) -> str:
 @click.command(cls=Command)
 @TREE
 @INPUT
-@click.option(
-    "-k",
-    "n_clusters",
-    type=click.IntRange(1),
-    metavar="K",
-    help="Number of clusters. [default: as for `perch cut`]",
-)
+@K
 @CHOICE
 @ANSWERS
 @CRITERION

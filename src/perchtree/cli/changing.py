@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import FOLDER, FORCE, N_JOBS, QUIET, TREE, TreePath
+from .options import FOLDER, FORCE, N_JOBS, NEW_TREE, QUIET, TREE, TreePath
 from .running import Command, count, say
 
 if TYPE_CHECKING:
@@ -116,13 +116,7 @@ def _read_lines(name: str) -> list[str]:
 @click.command(cls=Command)
 @click.argument("first", type=TreePath())
 @click.argument("second", type=TreePath())
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    metavar="TREE",
-    help="The new tree: a file, or a folder NAME.perchdb.",
-)
+@NEW_TREE
 @click.option(
     "--update",
     is_flag=True,

@@ -13,6 +13,14 @@ if TYPE_CHECKING:
     from ..clusters.correcting import Corrected
     from ..collection import Collection
 
+K = click.option(
+    "-k",
+    "n_clusters",
+    type=click.IntRange(1),
+    metavar="K",
+    help="Number of clusters. [default: as for `perch cut`]",
+)
+
 CHOICE = together(
     click.option(
         "--distance",

@@ -15,6 +15,7 @@ from .options import (
     INPUT,
     INPUT_COLUMNS,
     N_JOBS,
+    NEW_TREE,
     QUIET,
     SETTINGS,
     TREE,
@@ -37,13 +38,7 @@ _SMALL = 4_000_000
 
 @click.command(cls=Command)
 @INPUT
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    metavar="TREE",
-    help="The new tree: a file, or a folder NAME.perchdb.",
-)
+@NEW_TREE
 @click.option(
     "--mode",
     type=click.Choice(list(MODES)),

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .choosing import ANSWERS, CHOICE, choose
+from .choosing import ANSWERS, CHOICE, K, choose
 from .options import CRITERION, FORCE, QUIET, TREE, check_table
 from .running import Command, count, say, written_to
 
@@ -13,13 +13,6 @@ if TYPE_CHECKING:
 
 _ROWS = 20
 
-K = click.option(
-    "-k",
-    "n_clusters",
-    type=click.IntRange(1),
-    metavar="K",
-    help="Number of clusters. [default: as for `perch cut`]",
-)
 OUTPUT = click.option(
     "-o",
     "--output",

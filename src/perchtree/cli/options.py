@@ -36,6 +36,13 @@ FOLDER = ".perchdb"
 
 TREE = click.argument("tree", type=TreePath())
 INPUT = click.argument("input")
+NEW_TREE = click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="TREE",
+    help="The new tree: a file, or a folder NAME.perchdb.",
+)
 FORCE = click.option("--force", is_flag=True, help="Replace the output if it exists.")
 QUIET = click.option("-q", "--quiet", is_flag=True, help="Print neither progress nor a summary.")
 CRITERION = click.option(
