@@ -16,7 +16,7 @@ from tqdm import tqdm
 from perchtree import ClusterTree
 from perchtree.metrics import pairwise_scores
 
-from .cuts import CHOOSING, Labels, best_cut, f1, means
+from .cuts import CHOOSING, Kept, Labels, best_cut, f1, means
 from .data import NAMES, load
 from .modes import table
 
@@ -126,11 +126,16 @@ def section(results: dict[str, list[Run]], rows: int, orders: int) -> Iterator[s
     yield from table(["data", *heads], lines)
 
 
-def write(rows: int, orders: int, names: list[str], page: Path) -> None:
-    """Measure, and put the section at its place in the page, or at its end."""
-    results: dict[str, list[Run]] = {}
+def measure(rows: int, orders: int, names: list[str], kept: Kept) -> dict[str, list[Run]]:
+    """What is not kept yet of the data sets."""
     for name in tqdm(names):
-        results[name] = [run(name, rows, seed) for seed in range(orders)]
+        for seed in kept.missing(name, orders):
+            kept.add(name, run(name, rows, seed))
+    return kept.runs
+
+
+def write(results: dict[str, list[Run]], rows: int, orders: int, page: Path) -> None:
+    """Put the section at its place in the page, or at its end."""
     before, _, after = page.read_text().partition(TITLE)
     _, found, rest = after.partition("\n## ")
     text = "\n".join(section(results, rows, orders)).rstrip()
@@ -145,7 +150,8 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=NAMES)
     parser.add_argument("--page", type=Path, default=Path(__file__).parent.parent / "docs/cuts.md")
     options = parser.parse_args()
-    write(options.rows, options.orders, options.only, options.page)
+    results = measure(options.rows, options.orders, options.only, Kept(None))
+    write(results, options.rows, options.orders, options.page)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How good the clusters are that are read from a tree: writes docs/cuts.md (`make tables`).
 
-python -m experiments.cuts [--rows N] [--orders N] [--only NAME ...]
+python -m experiments.cuts [--rows N] [--orders N] [--only NAME ...] [--keep FILE]
 """
 
 import argparse
@@ -112,6 +112,29 @@ def run_rivals(X: NDArray[np.float32], classes: Labels) -> Run:
         "hdbscan_clusters": int(best.labels.max()) + 1,
         "hdbscan_seconds": sum(outcome.seconds for outcome in tries),
     }
+
+
+class Kept:
+    """Finished runs of each data set; in a file, if there is one, to go on from."""
+
+    def __init__(self, path: Path | None, part: str = "cuts") -> None:
+        self._path, self._part = path, part
+        self.runs: dict[str, list[Run]] = self._stored().get(part, {})
+
+    def _stored(self) -> dict[str, Any]:
+        if self._path is None or not self._path.exists():
+            return {}
+        stored: dict[str, Any] = json.loads(self._path.read_text())
+        return stored
+
+    def missing(self, name: str, orders: int) -> range:
+        """The orders of a data set that have not been run."""
+        return range(len(self.runs.get(name, [])), orders)
+
+    def add(self, name: str, run: Run) -> None:
+        self.runs.setdefault(name, []).append(run)
+        if self._path is not None:
+            self._path.write_text(json.dumps(self._stored() | {self._part: self.runs}))
 
 
 def means(runs: list[Run]) -> Run:
@@ -264,25 +287,22 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="a JSON file of results, to go on from")
     parser.add_argument("--no-rivals", action="store_true", help="leave out the other packages")
     options = parser.parse_args()
-    results: dict[str, list[Run]] = {}
-    if options.keep and options.keep.exists():
-        results = json.loads(options.keep.read_text())
+    kept = Kept(options.keep)
     run("digits", None, 0, rivals=not options.no_rivals)  # compile before the clock runs
     for name in tqdm(options.only):
-        runs = results.setdefault(name, [])
-        for seed in range(len(runs), options.orders):
+        for seed in kept.missing(name, options.orders):
             rivals = name not in SKEWED and not options.no_rivals
-            runs.append(run(name, options.rows, seed, rivals))
-            if options.keep:
-                options.keep.write_text(json.dumps(results))
-    target = Path(__file__).parent.parent / "docs" / "cuts.md"
-    target.write_text("\n".join(page(results, options.rows, options.orders)).rstrip() + "\n")
-    print(f"wrote {target}")
+            kept.add(name, run(name, options.rows, seed, rivals))
     from . import answers  # which builds on this module
 
     names = [name for name in NAMES if name in options.only]
-    if names:
-        answers.write(options.rows, options.orders, names, target)
+    with_answers = answers.measure(
+        options.rows, options.orders, names, Kept(options.keep, "answers")
+    )
+    target = Path(__file__).parent.parent / "docs" / "cuts.md"
+    target.write_text("\n".join(page(kept.runs, options.rows, options.orders)).rstrip() + "\n")
+    answers.write(with_answers, options.rows, options.orders, target)
+    print(f"wrote {target}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The section of docs/cuts.md about answers."""
 
 import pytest
+from experiments.cuts import Kept
 
 from experiments import answers
 
@@ -12,7 +13,11 @@ def test_the_section_takes_its_place(tmp_path, monkeypatch):
     page.write_text(
         "# Page\n\n## Before\n\ntext\n\n## With a few answers\n\noutdated\n\n## After\n\nmore\n"
     )
-    answers.write(200, 1, ["digits"], page)
+    keep = tmp_path / "runs.json"
+    results = answers.measure(200, 1, ["digits"], Kept(keep, "answers"))
+    answers.write(results, 200, 1, page)
+    assert Kept(keep, "answers").runs == results
+    assert len(Kept(keep, "answers").missing("digits", 3)) == 2
     text = page.read_text()
     assert "outdated" not in text
     assert [line for line in text.splitlines() if line.startswith("#")] == [
