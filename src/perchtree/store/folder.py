@@ -260,37 +260,49 @@ class Store:
                     connection.execute(fact_table.PUT, row)
                 connection.execute("COMMIT")
                 self._removed_at_base = 0 if stored is None else removed_from(stored)
-                return self._sweep(connection, number)
+                is_swept = self._sweep(connection, number)
+        self._report(is_swept)
+        return is_swept
 
     def _sweep(self, connection: sqlite3.Connection, number: int) -> bool:
         """Erase from the disk what is in no table any longer; nothing else writes meanwhile."""
         remove_before(self.folder, number)
         connection.execute("VACUUM")
         if not truncate_log(connection):
+            return False
+        connection.execute("DELETE FROM facts WHERE name = ?", (SWEEP,))
+        return True
+
+    def _report(self, is_swept: bool) -> None:
+        """Warn of a reader that keeps the disk from being swept. Where warnings are errors, that
+        must come when all else is done: an error amid it makes the collection read-only."""
+        if not is_swept:
             warnings.warn(
                 f"{self.name}: a reader holds on to an earlier state, so removed records are still "
                 "in the log of the database; compact again when it has refreshed or closed",
                 stacklevel=4,
             )
-            return False
-        connection.execute("DELETE FROM facts WHERE name = ?", (SWEEP,))
-        return True
 
     def _sweep_leftovers(self) -> None:
         base = base_operation(self.facts)
         if SWEEP in self.facts:
             with self.journal.exclusive() as connection:
-                self._sweep(connection, base)
+                is_swept = self._sweep(connection, base)
+            self._report(is_swept)
         else:
             remove_before(self.folder, base)
 
     def keep_up(self, tree: ClusterTree) -> None:
-        """Compact, or begin a snapshot, if it is time to."""
-        n_points = tree.n_points
-        removed = tree.next_id - n_points - self._removed_at_base
-        done = _amount(tree) - self._at_snapshot
-        if removed > max(_COMPACT_ROWS, n_points // _COMPACT_SHARE):
-            self.compact(tree)
+        """Compact, or begin a snapshot, if it is time to.
+
+        The change that was made before is on disk, whether or not this succeeds. A failure makes
+        the collection read-only, and whoever changes it next is told why.
+        """
+        n_points, done = tree.n_points, _amount(tree) - self._at_snapshot
+        if self._is_compaction_due(tree):
+            with contextlib.suppress(OSError), tree.stored():
+                if self._is_compaction_due(tree):  # another thread may have been first
+                    self.compact(tree)
         elif done > max(_SNAPSHOT_ROWS, n_points // _SNAPSHOT_SHARE) and (
             (self._thread is None or not self._thread.is_alive()) and has_room_for(1)
         ):
@@ -300,6 +312,11 @@ class Store:
             with contextlib.suppress(RuntimeError):  # no memory for a thread: next time, perhaps
                 thread.start()
                 self._thread = thread
+
+    def _is_compaction_due(self, tree: ClusterTree) -> bool:
+        n_points = tree.n_points
+        removed = tree.next_id - n_points - self._removed_at_base
+        return removed > max(_COMPACT_ROWS, n_points // _COMPACT_SHARE)
 
     def _snapshot_aside(self, tree: ClusterTree) -> None:
         # A failure makes the collection read-only: whoever changes it next is told why.

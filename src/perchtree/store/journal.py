@@ -11,6 +11,7 @@ from .._locks import Lead
 from ..errors import ReadOnlyError
 from . import facts
 from .operations import PUT, Operation
+from .schema import plain_database_errors
 
 Effects = Sequence[tuple[str, Sequence[tuple[Any, ...]]]]
 """Statements, each with the rows it is run for."""
@@ -113,7 +114,7 @@ class Journal:
     @contextlib.contextmanager
     def exclusive(self) -> Iterator[sqlite3.Connection]:
         """The connection, for work that no commit may come into; errors make it read-only."""
-        with self._lead.take():
+        with plain_database_errors(self._name), self._lead.take():
             self.check()
             try:
                 yield self._connection

@@ -191,12 +191,10 @@ def digest_of(*pieces: bytes | memoryview) -> bytes:
 
 
 @contextlib.contextmanager
-def plain_errors(name: str) -> Iterator[None]:
+def plain_database_errors(name: str) -> Iterator[None]:
     """Say in one line what is wrong with a database, where SQLite has few words for it."""
     try:
         yield
-    except FileInUseError:
-        raise
     except sqlite3.OperationalError as error:
         raise OSError(errno.EIO, f"the database cannot be used: {_line(error)}", name) from None
     except sqlite3.ProgrammingError as error:
@@ -205,12 +203,22 @@ def plain_errors(name: str) -> Iterator[None]:
         raise ValueError(f"{name} is closed: open it again to read its records") from None
     except sqlite3.DatabaseError as error:
         raise CorruptFileError(f"{name} is damaged: {_line(error)}") from None
-    except CorruptFileError as error:
-        if name in str(error):
+
+
+@contextlib.contextmanager
+def plain_errors(name: str) -> Iterator[None]:
+    """The same where a database is read: content that makes no sense is damage as well."""
+    with plain_database_errors(name):
+        try:
+            yield
+        except FileInUseError:
             raise
-        raise CorruptFileError(f"{name}: {error}") from None
-    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
-        raise CorruptFileError(f"{name} is damaged: {error!r}") from None
+        except CorruptFileError as error:
+            if name in str(error):
+                raise
+            raise CorruptFileError(f"{name}: {error}") from None
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+            raise CorruptFileError(f"{name} is damaged: {error!r}") from None
 
 
 def _line(error: Exception) -> str:
