@@ -539,22 +539,6 @@ def test_answers_that_make_no_sense_change_nothing(path):
         assert people.operation == before
 
 
-def test_a_folder_of_the_version_before_gets_its_tables(path):
-    filled(path).close()
-    old = sqlite3.connect(path / DATABASE)
-    old.execute("DROP TABLE answers")
-    old.execute("DELETE FROM facts WHERE name = 'answer changes'")
-    old.execute("PRAGMA user_version = 2")
-    old.commit()
-    old.close()
-    with Collection.open(path) as reader:
-        assert reader.answers == []
-    with Collection.open(path, write=True) as people:
-        people.answer([("k0", "k1")], [True])
-    with Collection.open(path) as again:
-        assert again.answers == [("k0", "k1", True)]
-
-
 def test_replay_frees_arrays_as_soon_as_they_have_moved(path, monkeypatch):
     """Otherwise opening a large folder needs memory for two trees."""
     with Collection.open(path, write=True) as kept:

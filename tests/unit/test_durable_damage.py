@@ -172,3 +172,22 @@ def test_a_damaged_answer_is_reported(path):
     stored.close()
     with pytest.raises(CorruptFileError, match="an answer is not as saved"):
         Collection.open(path)
+
+
+def test_a_damaged_last_operation_is_reported(path):
+    """Nothing but the operations says which is the last."""
+    filled(path).close()
+    for damage in ("number = 9", "about = '{}'"):
+        database = sqlite3.connect(path / DATABASE)
+        (kept,) = database.execute("SELECT * FROM operations").fetchall()
+        database.execute(f"UPDATE operations SET {damage}")
+        database.commit()
+        for write in (False, True):
+            with pytest.raises(CorruptFileError, match="last operation is not as saved"):
+                Collection.open(path, write=write)
+        database.execute("DELETE FROM operations")
+        database.execute("INSERT INTO operations VALUES (?, ?, ?, ?, ?)", kept)
+        database.commit()
+        database.close()
+    with Collection.open(path) as again:
+        assert again.operation == 1

@@ -74,6 +74,8 @@ class KeptRecords(Records):
             self._coming_keys[record[0]] = point_id
 
     def drop_from(self, first_id: int) -> None:
+        if not self._coming and first_id > 0:
+            return
         with self._lock:
             staged = itertools.takewhile(lambda i: i >= first_id, reversed(self._coming))
             for point_id in list(staged):  # they came last

@@ -22,10 +22,10 @@ from ..tree import ClusterTree
 from . import facts as fact_table
 from .copies import Copy
 from .events import PUT_CLUSTER, PUT_EVENT, Events, as_cluster, as_event, forget_removed
-from .facts import as_json, fact, read_facts
-from .journal import HEAD, Journal
+from .facts import fact, read_facts
+from .journal import Journal
 from .maker import made_by
-from .operations import read_operations
+from .operations import last_operation, read_operations
 from .pairs import ANSWER, CORRECT, as_answer, as_pair
 from .replay import find_start, replay
 from .rows import ADD, Record, Rows, as_row
@@ -140,7 +140,7 @@ class Store:
         if not self.writes:
             self._reader.execute("BEGIN")
         self.facts = read_facts(self._reader)
-        self.operation = int(self.facts[HEAD])
+        self.operation = last_operation(self._reader) or base_operation(self.facts)
         """The last operation that is seen."""
 
     def load(self, settings: Settings) -> ClusterTree | None:
@@ -179,7 +179,7 @@ class Store:
         newest = max((number for number, _ in snapshots_in(self.folder)), default=0)
         if newest > self.operation:
             with contextlib.closing(connect(self.folder / DATABASE, write=False)) as present:
-                last = int(read_facts(present)[HEAD])
+                last = last_operation(present) or base_operation(read_facts(present))
             if newest > last:
                 raise CorruptFileError(
                     f"the database ends with operation {last:,}, and a snapshot is of operation "
@@ -350,8 +350,7 @@ def _begin(connection: sqlite3.Connection, beginning: Beginning) -> None:
     """Make the tables and fill them, all in one step."""
     connection.execute("BEGIN IMMEDIATE")
     create_tables(connection)
-    own = {MADE_BY: made_by().encode(), HEAD: as_json(0)}
-    for name, value in (beginning.facts | own).items():
+    for name, value in (beginning.facts | {MADE_BY: made_by().encode()}).items():
         connection.execute(fact_table.PUT, fact(name, value))
     write_base(connection, 0, beginning.stored)
     connection.executemany(ADD, (as_row(*record) for record in beginning.records))

@@ -12,7 +12,7 @@ from pathlib import Path
 from ..errors import CorruptFileError
 from ..files.locking import FileInUseError
 
-VERSION = 3
+VERSION = 4
 APPLICATION = 0x50524348
 """SQLite's mark for files of one application: "PRCH"."""
 
@@ -159,7 +159,7 @@ def create_tables(connection: sqlite3.Connection) -> None:
 
 
 def update_tables(connection: sqlite3.Connection) -> None:
-    """Make the tables that a database of an earlier version lacks."""
+    """Make the tables that a database of an earlier version lacks, and drop what it has no more."""
     if connection.execute("PRAGMA user_version").fetchone()[0] == VERSION:
         return
     connection.execute("BEGIN IMMEDIATE")
@@ -167,6 +167,7 @@ def update_tables(connection: sqlite3.Connection) -> None:
     for statement in _statements():
         if _NAME.match(statement)[1] not in there:  # type: ignore[index]
             connection.execute(statement)
+    connection.execute("DELETE FROM facts WHERE name = 'head'")  # named the last operation, up to 3
     connection.execute(f"PRAGMA user_version = {VERSION}")
     connection.execute("COMMIT")
 
@@ -183,10 +184,12 @@ def _statements() -> list[str]:
 
 def digest_of(*pieces: bytes | memoryview) -> bytes:
     """A checksum of what is kept. SQLite has none of its own, and would serve a flipped bit."""
-    digest = hashlib.blake2b(digest_size=16)
+    parts: list[bytes | memoryview] = []
     for piece in pieces:
-        digest.update(len(piece).to_bytes(8, "little"))
-        digest.update(piece)
+        parts += len(piece).to_bytes(8, "little"), piece
+    *small, last = parts
+    digest = hashlib.blake2b(b"".join(small), digest_size=16)
+    digest.update(last)  # which may be large, and is not copied
     return digest.digest()
 
 
