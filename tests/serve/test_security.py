@@ -2,6 +2,7 @@
 
 import logging
 import re
+import sqlite3
 import time
 from urllib.parse import quote
 
@@ -135,6 +136,17 @@ def test_no_answer_and_no_log_tells_paths_or_records(http, tmp_path, caplog, mon
     assert not any("secret" in line or str(tmp_path) in line for line in ours), ours
     assert any(line.startswith("GET /v1/points/{key} 404") for line in ours)
     assert any(line.startswith("RuntimeError at broken") for line in ours)
+
+
+def test_the_log_says_why_nothing_can_be_changed(http, tmp_path, caplog):
+    full = sqlite3.OperationalError("database or disk is full")
+    http.service.collection._store.journal.fail(full)
+    assert http.post("/v1/points", json=[{"key": "x", "vector": [1, 2, 3]}]).status_code == 503
+    ours = [r.getMessage() for r in caplog.records if r.name == "perchtree.serve"]
+    assert any(re.match("ReadOnlyError: the collection .*disk is full", line) for line in ours), (
+        ours
+    )
+    assert not any(str(tmp_path) in line for line in ours)
 
 
 def test_the_log_has_one_line_for_each_request(http, caplog):

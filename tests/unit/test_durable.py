@@ -2,12 +2,9 @@
 
 import gc
 import json
-import os
 import sqlite3
 import subprocess
 import sys
-import threading
-import time
 import warnings
 import weakref
 
@@ -16,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kept import ASTAR, arrays, assert_same, filled, rows
 from perchtree import (
     ClusterTree,
     Collection,
@@ -23,62 +21,11 @@ from perchtree import (
     FileInUseError,
     ReadOnlyError,
 )
-from perchtree._arrays import used_rows
-from perchtree.collection import sharing
 from perchtree.store import folder as folders
 from perchtree.store import replay
 from perchtree.store.folder import DATABASE
 
 pytestmark = [pytest.mark.outer, pytest.mark.jit]
-
-ASTAR = {"search": "astar"}
-
-
-def arrays(collection):
-    """Every array of the tree, so that trees are compared node for node."""
-    if collection._tree is None:
-        return {}
-    with collection.tree.reading() as tree:
-        return {name: array.copy() for name, array in used_rows(tree)}
-
-
-def assert_same(one, other):
-    mine, theirs = arrays(one), arrays(other)
-    assert mine.keys() == theirs.keys()
-    for name, array in mine.items():
-        np.testing.assert_array_equal(array, theirs[name], err_msg=name)
-    assert list(one.keys) == list(other.keys)
-    assert one.texts == other.texts
-    assert one.classes == other.classes
-    assert one.corrections == other.corrections
-    assert one.answers == other.answers
-    if one.standing is None:
-        assert other.standing is None
-    else:
-        assert one.standing.labels.tolist() == other.standing.labels.tolist()
-        assert one.standing.sizes() == other.standing.sizes()
-        assert one.standing.events() == other.standing.events()
-        assert one.standing.last_event == other.standing.last_event
-
-
-def rows(n, seed=0, d=3):
-    return np.random.default_rng(seed).integers(0, 6, (n, d)).astype(np.float32)
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "people.perchdb"
-
-
-def filled(path, n=30, **settings):
-    people = Collection.open(path, write=True, **ASTAR, **settings)
-    people.add(
-        rows(n),
-        keys=[f"k{i}" for i in range(n)],
-        texts=[f"word{i} shared" for i in range(n)],
-        classes=[i % 3 for i in range(n)],
-    )
-    return people
 
 
 # What is kept
@@ -348,185 +295,6 @@ def test_missing_folders_are_not_made_by_readers(path, tmp_path):
     assert not path.exists()
 
 
-def test_small_adds_of_many_threads_share_commits(path):
-    people = Collection.open(path, write=True, **ASTAR)
-    commits = []
-    people._store._writer.set_trace_callback(
-        lambda statement: commits.append(1) if statement == "COMMIT" else None
-    )
-
-    def work(number):
-        for i in range(10):
-            people.add(rows(1, number), keys=[f"{number}-{i}"])
-
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert people.operation == len(people) == 80
-    assert len(commits) < 60
-    people.close()
-    with Collection.open(path) as again:
-        assert sorted(again.keys) == sorted(f"{n}-{i}" for n in range(8) for i in range(10))
-
-
-def test_additions_that_wait_are_made_together(path):
-    """Each is an operation, and fails or succeeds by itself, whoever makes it."""
-    people = filled(path)
-    people.keep_clusters(distance=1)
-    results, before = {}, people.operation
-    inserted, inside = people.tree.insert_checked, threading.Event()
-    sizes = []
-
-    def insert_checked(points, **options):
-        sizes.append(len(points))
-        inside.set()
-        if len(sizes) == 1:  # until all others wait
-            while len(people._log._queue._waiting) < 7:
-                time.sleep(0.001)
-        return inserted(points, **options)
-
-    people.tree.insert_checked = insert_checked
-
-    def work(number):
-        try:
-            key = "k3" if number == 5 else f"new{number}"  # one is there already
-            X = rows(2 if number == 3 else 1, number)[:, : 2 if number == 6 else 3]
-            keys = [key, f"{key}/2"][: len(X)]
-            results[number] = people.add(X, keys=keys, texts=[f"text {key}"] * len(X))
-        except ValueError as error:
-            results[number] = str(error)
-
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
-    threads[0].start()
-    inside.wait()
-    for thread in threads[1:]:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    del people.tree.insert_checked
-    assert sizes == [1, 6]
-    assert "keys must be unique" in results[5]
-    assert "features" in results[6]
-    for number in (0, 1, 2, 3, 4, 7):
-        names = people.records.keys(results[number]).tolist()
-        assert names == [f"new{number}", f"new{number}/2"][: len(names)]
-        assert len(names) == (2 if number == 3 else 1)
-    assert people.operation == before + 6
-    memory = people.copy()
-    people._store.close()  # as if it were killed
-    with Collection.open(path) as again:
-        assert_same(memory, again)
-        again.verify()
-
-
-def test_threads_that_come_at_the_same_time_are_let_in(path, monkeypatch):
-    """Whoever comes first gives way until no other comes; then all are inserted together."""
-    people = filled(path)
-    inserted, sizes, threads = people.tree.insert_checked, [], []
-    queue = people._log._queue
-
-    def insert_checked(points, **options):
-        sizes.append(len(points))
-        return inserted(points, **options)
-
-    def add(number):
-        people.add(rows(1, number), keys=[f"new{number}"])
-
-    def give_way(_):
-        if len(threads) < 3:  # one more comes each time
-            n_waiting = len(queue._waiting)
-            threads.append(threading.Thread(target=add, args=(1 + len(threads),)))
-            threads[-1].start()
-            while len(queue._waiting) == n_waiting:
-                os.sched_yield()
-
-    people.tree.insert_checked = insert_checked
-    with monkeypatch.context() as patch:
-        patch.setattr(sharing.time, "sleep", give_way)
-        first = threading.Thread(target=add, args=(0,))
-        first.start()
-        first.join()
-    for thread in threads:
-        thread.join()
-    del people.tree.insert_checked
-    assert sizes == [4]
-    assert people.keys[-4:].tolist() == [f"new{n}" for n in range(4)]
-    people.close()
-
-
-def test_a_thread_that_is_the_only_one_does_not_give_way(path, monkeypatch):
-    people, given_way = filled(path), []
-    monkeypatch.setattr(sharing.time, "sleep", given_way.append)
-    for i in range(5):
-        people.add(rows(1, i), keys=[f"new{i}"])
-    assert not given_way
-    other = threading.Thread(target=people.add, args=(rows(1),), kwargs={"keys": ["other"]})
-    other.start()
-    other.join()
-    assert given_way
-    people.close()
-
-
-def test_an_interruption_leaves_others_to_themselves(path):
-    people = filled(path)
-    real, started, results = people.tree.insert_checked, threading.Event(), {}
-
-    def insert_checked(points, **options):
-        if len(points) == 2:
-            raise MemoryError("none left")
-        if not started.is_set():
-            started.set()
-            while len(people._log._queue._waiting) < 2:
-                time.sleep(0.001)
-        return real(points, **options)
-
-    people.tree.insert_checked = insert_checked
-
-    def work(number):
-        try:
-            results[number] = people.add(rows(1, number), keys=[f"new{number}"])
-        except MemoryError as error:
-            results[number] = error
-
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(3)]
-    threads[0].start()
-    started.wait()
-    for thread in threads[1:]:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    del people.tree.insert_checked
-    failed = [n for n in results if isinstance(results[n], MemoryError)]
-    assert len(failed) == 1
-    assert len(people) == 32
-    assert {f"new{n}" for n in range(3) if n not in failed} < set(people.keys)
-    people.verify()
-    people.close()
-
-
-def test_without_sync_a_barrier_waits(path):
-    people = Collection.open(path, write=True, sync=False)
-    for i in range(20):
-        people.add(rows(1, i), keys=[i])
-        assert people.keys[-1] == i
-    assert people.barrier() == people.operation == 20
-    people.close()
-
-
-def test_a_tree_that_was_changed_behind_its_back_is_not_recorded(path):
-    people = filled(path)
-    people.tree.insert(rows(1))
-    with pytest.raises(ReadOnlyError, match="changed without its collection"):
-        people.add(rows(1), keys=["x"])
-    with pytest.raises(ReadOnlyError):
-        people.snapshot()
-    people.close()
-    with Collection.open(path) as again:
-        assert len(again) == 30
-
-
 # Erasure
 
 
@@ -584,153 +352,7 @@ def test_snapshots_are_made_by_themselves_and_two_are_kept(path, monkeypatch):
         again.verify()
 
 
-# Failures
-
-
-def test_damaged_snapshots_are_passed_over(path):
-    people = filled(path)
-    people.snapshot()
-    people.add(rows(3, 9), keys=["x", "y", "z"])
-    people.snapshot()
-    expected = arrays(people)
-    people.close()
-    newest, older = sorted(path.glob("snapshot-*.perch"), reverse=True)
-    for snapshot in (newest, older):
-        content = bytearray(snapshot.read_bytes())
-        content[len(content) // 2] ^= 16
-        snapshot.write_bytes(content)
-        with pytest.warns(UserWarning, match="a snapshot is left out"):
-            again = Collection.open(path)
-        for name, array in arrays(again).items():
-            np.testing.assert_array_equal(array, expected[name])
-        with pytest.raises(CorruptFileError), warnings.catch_warnings():
-            again.verify()
-        again.close()
-
-
-def flipped_and_cut(whole, n):
-    """So many damaged versions of a file: one bit flipped, or the end gone."""
-    random = np.random.default_rng(0)
-    for place in random.integers(0, len(whole), n).tolist():
-        content = bytearray(whole)
-        content[place] ^= 1 << int(random.integers(8))
-        yield content
-    for length in random.integers(0, len(whole), n // 5).tolist():
-        yield whole[:length]
-
-
-@pytest.mark.parametrize("n", [100, pytest.param(5000, marks=pytest.mark.slow)])
-def test_damage_to_the_database_is_reported_and_never_served(path, n):
-    filled(path, 60).close()
-    database = path / DATABASE
-    whole = database.read_bytes()
-    with Collection.open(path) as people:
-        expected = people.texts, list(people.keys), people.classes, arrays(people)
-    reported = []
-    for content in flipped_and_cut(whole, n):
-        database.write_bytes(content)
-        try:
-            with Collection.open(path) as people:
-                found = people.texts, list(people.keys), people.classes, arrays(people)
-                assert found[:3] == expected[:3]
-                for name, array in found[3].items():
-                    np.testing.assert_array_equal(array, expected[3][name])
-                people.verify()
-        except (CorruptFileError, OSError) as error:
-            reported.append(str(error))
-    assert len(reported) > 5
-    assert not [message for message in reported if "\n" in message]
-    database.write_bytes(whole)
-    Collection.open(path).close()
-
-
-def test_a_damaged_table_is_reported_in_one_line(path):
-    filled(path).close()
-    database = path / DATABASE
-    content = database.read_bytes()
-    assert b"data BLOB NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (name, part)" in content
-    database.write_bytes(
-        content.replace(b"NULL, PRIMARY KEY (name, part)", b'NULL, PRIMARY KEY "name, part)')
-    )
-    with pytest.raises((CorruptFileError, OSError), match="malformed database schema") as raised:
-        Collection.open(path)
-    assert "\n" not in str(raised.value)
-
-
-def test_a_damaged_full_text_index_is_found(path):
-    """`integrity_check` of SQLite 3.40 does not look into it, and searches would miss records."""
-    filled(path).close()
-    with Collection.open(path) as people:
-        people.verify()
-    connection = sqlite3.connect(path / DATABASE)
-    with connection:
-        blocks = connection.execute("SELECT id, block FROM words_data").fetchall()
-        place, block = max(blocks, key=lambda row: len(row[1]))
-        changed = block.replace(b"hared", b"haret")
-        assert changed != block
-        connection.execute("UPDATE words_data SET block = ? WHERE id = ?", (changed, place))
-    connection.close()
-    with Collection.open(path) as people, pytest.raises(CorruptFileError, match="full-text index"):
-        people.verify()
-
-
-@pytest.mark.parametrize(
-    "columns",
-    [
-        {},
-        {"keys": [7, 8, 9]},
-        {"keys": [7, 8, 9], "texts": ["one", None, "two"]},
-        {"texts": ["one", None, "\ud800 half of a pair"]},
-        {"keys": ["a", "b", "c"], "texts": [None, "zero\0byte", "two"]},
-    ],
-    ids=str,
-)
-def test_every_full_text_index_that_is_whole_passes(path, columns):
-    """Records without a text, whose key is none, are not in it."""
-    with Collection.open(path, write=True, **ASTAR) as people:
-        people.add(rows(3), **columns)
-        people.verify()
-        people.remove(people.keys[1:2])
-        people.verify()
-        assert people.compact()
-        people.verify()
-
-
-def test_a_database_that_ends_before_a_snapshot_is_refused(path):
-    """Whoever puts back an old database, or loses its log, must not get the tree of later days."""
-    filled(path).close()
-    old = (path / DATABASE).read_bytes()
-    with Collection.open(path, write=True) as people:
-        people.remove(["k1"])
-        people.snapshot()
-    (path / DATABASE).write_bytes(old)
-    for write in (False, True):
-        with pytest.raises(
-            CorruptFileError, match=r"operation 1, and a snapshot is of operation 2"
-        ):
-            Collection.open(path, write=write)
-    (path / "snapshot-2.perch").unlink()
-    with Collection.open(path, write=True) as people:
-        people.remove(["k2"])
-        people.verify()
-        assert "k1" in people.keys
-
-
-def test_a_snapshot_made_while_a_reader_opens_is_newer_than_what_it_reads(path, monkeypatch):
-    people = filled(path)
-    begin = folders.Store._begin_reading
-
-    def begin_reading(store):
-        begin(store)
-        if not store.writes and people.operation == 1:
-            people.remove(["k1"])
-            people.snapshot()
-
-    monkeypatch.setattr(folders.Store, "_begin_reading", begin_reading)
-    with Collection.open(path) as reader:
-        assert (reader.operation, len(reader)) == (1, 30)
-        assert (reader.refresh(), len(reader)) == (2, 29)
-    people.close()
+# Versions, interruptions
 
 
 def test_another_version_keeps_the_stored_tree_and_says_so(path, monkeypatch):
@@ -915,33 +537,6 @@ def test_answers_that_make_no_sense_change_nothing(path):
                 people.answer(pairs, same)
         assert people.answers == []
         assert people.operation == before
-
-
-def test_a_folder_of_the_version_before_gets_its_tables(path):
-    filled(path).close()
-    old = sqlite3.connect(path / DATABASE)
-    old.execute("DROP TABLE answers")
-    old.execute("DELETE FROM facts WHERE name = 'answer changes'")
-    old.execute("PRAGMA user_version = 2")
-    old.commit()
-    old.close()
-    with Collection.open(path) as reader:
-        assert reader.answers == []
-    with Collection.open(path, write=True) as people:
-        people.answer([("k0", "k1")], [True])
-    with Collection.open(path) as again:
-        assert again.answers == [("k0", "k1", True)]
-
-
-def test_a_damaged_answer_is_reported(path):
-    with filled(path) as people:
-        people.answer([("k0", "k1")], [True])
-    stored = sqlite3.connect(path / DATABASE)
-    stored.execute("UPDATE answers SET same = 0")
-    stored.commit()
-    stored.close()
-    with pytest.raises(CorruptFileError, match="an answer is not as saved"):
-        Collection.open(path)
 
 
 def test_replay_frees_arrays_as_soon_as_they_have_moved(path, monkeypatch):

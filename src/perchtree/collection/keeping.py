@@ -47,8 +47,8 @@ def facts_of(collection: Asking) -> dict[str, Any]:
     known = {
         SETTINGS: collection.settings,
         FEATURES: None if names is None else list(names),
-        NOTES: copy.deepcopy(collection.notes),
-        PROGRESS: dict(collection.progress),
+        NOTES: collection.notes,
+        PROGRESS: collection.progress,
         PAIR_CHANGES: collection.pairs.changes,
         ANSWER_CHANGES: collection.answered.changes,
         ENCODER: collection.encoder,
@@ -75,7 +75,8 @@ class KeptLog(Log):
         self._told: Effects = []
         """What has become of standing clusters, to be noted with the next operation."""
         self._collection, self._store = collection, store
-        self._facts = facts_of(collection)
+        self._facts = {name: _kept(value) for name, value in facts_of(collection).items()}
+        """What the folder has."""
         self._queue = Queue()
         self._mine = threading.local()
         """The last operation that each thread has recorded: it need not wait for later ones."""
@@ -221,7 +222,9 @@ class KeptLog(Log):
             if name not in self._facts or not _same(name, value, self._facts[name])
         ]  # fmt: skip
         gone = [(name,) for name in self._facts if name not in now]
-        self._facts = now
+        self._facts = self._facts | {name: _kept(now[name]) for name in changed}
+        for (name,) in gone:
+            del self._facts[name]
         effects: Effects = []
         if changed:
             effects.append(
@@ -241,6 +244,11 @@ class Closed(Log):
 
     def begin(self) -> None:
         raise ReadOnlyError(f"{self._name} is closed: open it again to change it")
+
+
+def _kept(value: Any) -> Any:
+    """A fact as it is now, whatever becomes of it."""
+    return copy.deepcopy(value) if isinstance(value, dict) else value
 
 
 def _same(name: str, value: Any, other: Any) -> bool:

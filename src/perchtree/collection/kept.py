@@ -32,6 +32,7 @@ class KeptRecords(Records):
         self._coming: dict[int, Any] = {}
         """Records by id; `_GONE` where one is being removed."""
         self._coming_keys: dict[Key, int] = {}
+        self._n_arrivals = 0
         self.refresh()
 
     def refresh(self) -> None:
@@ -73,6 +74,8 @@ class KeptRecords(Records):
             self._coming_keys[record[0]] = point_id
 
     def drop_from(self, first_id: int) -> None:
+        if not self._coming and first_id > 0:
+            return
         with self._lock:
             staged = itertools.takewhile(lambda i: i >= first_id, reversed(self._coming))
             for point_id in list(staged):  # they came last
@@ -112,6 +115,7 @@ class KeptRecords(Records):
     def arrived(self, settled: dict[int, Any]) -> None:
         """Drop what is in the database now, unless it has changed again since."""
         with self._lock:
+            self._n_arrivals += 1
             for point_id, record in settled.items():
                 if self._coming.get(point_id) is record:
                     self._drop(point_id)
@@ -153,10 +157,17 @@ class KeptRecords(Records):
         usual = [key for key in keys if type(key) is self._kind and _is_storable(key)]
         with self._lock:
             coming = {key: self._coming_keys[key] for key in usual if key in self._coming_keys}
+            n_arrivals = self._n_arrivals
         found = self._rows.find([key for key in usual if key not in coming])
-        with self._lock:
-            there = {key: i for key, i in found.items() if self._coming.get(i) is not _GONE}
-        return there | coming
+        while True:
+            with self._lock:
+                there = {key: i for key, i in found.items() if self._coming.get(i) is not _GONE}
+                if n_arrivals == self._n_arrivals or not there:
+                    return there | coming
+                n_arrivals = self._n_arrivals
+            # What was on its way when we asked the database, and has arrived since, may be that
+            # some of these are gone.
+            found = self._rows.find(list(there))
 
 
 def _is_storable(key: Any) -> bool:

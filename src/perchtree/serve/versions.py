@@ -67,6 +67,7 @@ class Version:
         self.remembered = collection.clusterings
         self._lock = threading.RLock()
         self._clusterings: dict[How, Clustering] = {}
+        self._is_retired = False
 
     @functools.cached_property
     def table(self) -> NodeTable:
@@ -143,12 +144,24 @@ class Version:
     def clustering(self, how: How) -> "Clustering":
         """A clustering of all points, with corrections applied."""
         with self._lock:
-            if how not in self._clusterings:
-                made = Clustering(self, how, self._cut(how))
+            found = self._clusterings.get(how)
+            if found is None:
+                found = Clustering(self, how, self._cut(how))
                 while len(self._clusterings) >= _KEPT:
                     self._clusterings.pop(next(iter(self._clusterings)))
-                self._clusterings[how] = made
-            return self._clusterings[how]
+                if not self._is_retired:
+                    self._clusterings[how] = found
+            return found
+
+    def retire(self) -> None:
+        """Keep no clusterings any longer: there is a newer version.
+
+        They hold their version, and it would hold them: both would stay in memory until Python
+        looks for cycles among old objects, which it may not do for hundreds of versions.
+        """
+        with self._lock:
+            self._is_retired = True
+            self._clusterings.clear()
 
     def known(self, how: How) -> "Clustering | None":
         """A clustering that is there, or quickly made."""
@@ -293,9 +306,9 @@ class Versions:
             return self._making
 
     def _make(self) -> None:
-        start, failure = time.monotonic(), None
+        start, before, failure = time.monotonic(), None, None
         try:
-            version = Version(self._collection)
+            version, before = Version(self._collection), self._last
             version.handle(version.root)  # makes what names and paths need: nobody waits for it
             self._prepare(version)
             self._last, self._made_at = version, time.monotonic()
@@ -306,3 +319,5 @@ class Versions:
             self._failure, done, self._making = failure, self._making, None
         assert done is not None
         done.set()
+        if before is not None and failure is None:
+            before.retire()

@@ -22,10 +22,10 @@ from ..tree import ClusterTree
 from . import facts as fact_table
 from .copies import Copy
 from .events import PUT_CLUSTER, PUT_EVENT, Events, as_cluster, as_event, forget_removed
-from .facts import as_json, fact, read_facts
-from .journal import HEAD, Journal
+from .facts import fact, read_facts
+from .journal import Journal
 from .maker import made_by
-from .operations import read_operations
+from .operations import last_operation, read_operations
 from .pairs import ANSWER, CORRECT, as_answer, as_pair
 from .replay import find_start, replay
 from .rows import ADD, Record, Rows, as_row
@@ -140,7 +140,7 @@ class Store:
         if not self.writes:
             self._reader.execute("BEGIN")
         self.facts = read_facts(self._reader)
-        self.operation = int(self.facts[HEAD])
+        self.operation = last_operation(self._reader) or base_operation(self.facts)
         """The last operation that is seen."""
 
     def load(self, settings: Settings) -> ClusterTree | None:
@@ -179,7 +179,7 @@ class Store:
         newest = max((number for number, _ in snapshots_in(self.folder)), default=0)
         if newest > self.operation:
             with contextlib.closing(connect(self.folder / DATABASE, write=False)) as present:
-                last = int(read_facts(present)[HEAD])
+                last = last_operation(present) or base_operation(read_facts(present))
             if newest > last:
                 raise CorruptFileError(
                     f"the database ends with operation {last:,}, and a snapshot is of operation "
@@ -260,37 +260,49 @@ class Store:
                     connection.execute(fact_table.PUT, row)
                 connection.execute("COMMIT")
                 self._removed_at_base = 0 if stored is None else removed_from(stored)
-                return self._sweep(connection, number)
+                is_swept = self._sweep(connection, number)
+        self._report(is_swept)
+        return is_swept
 
     def _sweep(self, connection: sqlite3.Connection, number: int) -> bool:
         """Erase from the disk what is in no table any longer; nothing else writes meanwhile."""
         remove_before(self.folder, number)
         connection.execute("VACUUM")
         if not truncate_log(connection):
+            return False
+        connection.execute("DELETE FROM facts WHERE name = ?", (SWEEP,))
+        return True
+
+    def _report(self, is_swept: bool) -> None:
+        """Warn of a reader that keeps the disk from being swept. Where warnings are errors, that
+        must come when all else is done: an error amid it makes the collection read-only."""
+        if not is_swept:
             warnings.warn(
                 f"{self.name}: a reader holds on to an earlier state, so removed records are still "
                 "in the log of the database; compact again when it has refreshed or closed",
                 stacklevel=4,
             )
-            return False
-        connection.execute("DELETE FROM facts WHERE name = ?", (SWEEP,))
-        return True
 
     def _sweep_leftovers(self) -> None:
         base = base_operation(self.facts)
         if SWEEP in self.facts:
             with self.journal.exclusive() as connection:
-                self._sweep(connection, base)
+                is_swept = self._sweep(connection, base)
+            self._report(is_swept)
         else:
             remove_before(self.folder, base)
 
     def keep_up(self, tree: ClusterTree) -> None:
-        """Compact, or begin a snapshot, if it is time to."""
-        n_points = tree.n_points
-        removed = tree.next_id - n_points - self._removed_at_base
-        done = _amount(tree) - self._at_snapshot
-        if removed > max(_COMPACT_ROWS, n_points // _COMPACT_SHARE):
-            self.compact(tree)
+        """Compact, or begin a snapshot, if it is time to.
+
+        The change that was made before is on disk, whether or not this succeeds. A failure makes
+        the collection read-only, and whoever changes it next is told why.
+        """
+        n_points, done = tree.n_points, _amount(tree) - self._at_snapshot
+        if self._is_compaction_due(tree):
+            with contextlib.suppress(OSError), tree.stored():
+                if self._is_compaction_due(tree):  # another thread may have been first
+                    self.compact(tree)
         elif done > max(_SNAPSHOT_ROWS, n_points // _SNAPSHOT_SHARE) and (
             (self._thread is None or not self._thread.is_alive()) and has_room_for(1)
         ):
@@ -300,6 +312,11 @@ class Store:
             with contextlib.suppress(RuntimeError):  # no memory for a thread: next time, perhaps
                 thread.start()
                 self._thread = thread
+
+    def _is_compaction_due(self, tree: ClusterTree) -> bool:
+        n_points = tree.n_points
+        removed = tree.next_id - n_points - self._removed_at_base
+        return removed > max(_COMPACT_ROWS, n_points // _COMPACT_SHARE)
 
     def _snapshot_aside(self, tree: ClusterTree) -> None:
         # A failure makes the collection read-only: whoever changes it next is told why.
@@ -333,8 +350,7 @@ def _begin(connection: sqlite3.Connection, beginning: Beginning) -> None:
     """Make the tables and fill them, all in one step."""
     connection.execute("BEGIN IMMEDIATE")
     create_tables(connection)
-    own = {MADE_BY: made_by().encode(), HEAD: as_json(0)}
-    for name, value in (beginning.facts | own).items():
+    for name, value in (beginning.facts | {MADE_BY: made_by().encode()}).items():
         connection.execute(fact_table.PUT, fact(name, value))
     write_base(connection, 0, beginning.stored)
     connection.executemany(ADD, (as_row(*record) for record in beginning.records))

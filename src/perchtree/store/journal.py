@@ -2,21 +2,17 @@
 
 import collections
 import contextlib
-import json
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from .._locks import Lead
 from ..errors import ReadOnlyError
-from . import facts
-from .operations import PUT, Operation
+from .operations import PUT, Operation, last_operation
+from .schema import plain_database_errors
 
 Effects = Sequence[tuple[str, Sequence[tuple[Any, ...]]]]
 """Statements, each with the rows it is run for."""
-
-HEAD = "head"
-"""The fact that names the last operation."""
 
 _MOST_WAITING = 2**23
 """Bytes of operations that may wait, where nobody waits for them."""
@@ -113,7 +109,7 @@ class Journal:
     @contextlib.contextmanager
     def exclusive(self) -> Iterator[sqlite3.Connection]:
         """The connection, for work that no commit may come into; errors make it read-only."""
-        with self._lead.take():
+        with plain_database_errors(self._name), self._lead.take():
             self.check()
             try:
                 yield self._connection
@@ -139,7 +135,7 @@ class Journal:
             self._checkpoint(n_bytes + 2**13 * len(batch) + 2**14)
         except KeyboardInterrupt:  # wherever it came: all of the batch is in, or nothing
             self._roll_back()
-            self._arrived(self._committed())
+            self._arrived(last_operation(self._connection) or self.durable)
             raise
         except Exception as error:
             self.fail(error)
@@ -154,17 +150,12 @@ class Journal:
             execute(PUT, operation.as_row(number))
             for statement, rows in effects:
                 self._connection.executemany(statement, rows)
-        execute(facts.PUT, facts.fact(HEAD, facts.as_json(batch[-1][0])))
         execute("COMMIT")
 
     def _roll_back(self) -> None:
         if self._connection.in_transaction:
             with contextlib.suppress(sqlite3.Error):  # what it would undo was never committed
                 self._connection.execute("ROLLBACK")
-
-    def _committed(self) -> int:
-        query = "SELECT value FROM facts WHERE name = ?"
-        return int(json.loads(self._connection.execute(query, (HEAD,)).fetchone()[0]))
 
     def _arrived(self, number: int) -> None:
         """Operations up to a number are on disk."""

@@ -105,5 +105,18 @@ def read_operations(
         raise CorruptFileError(f"the database is damaged: operation {expected} is missing")
 
 
+def last_operation(connection: sqlite3.Connection) -> int | None:
+    """The number of the last operation, compared with its checksum; None if there is none."""
+    row = connection.execute(
+        "SELECT number, kind, about, data, digest FROM operations ORDER BY number DESC LIMIT 1"
+    ).fetchone()
+    if row is None:
+        return None
+    *operation, digest = row
+    if _digest(*operation) != digest:
+        raise CorruptFileError("the database is damaged: its last operation is not as saved")
+    return int(row[0])
+
+
 def _digest(number: int, kind: str, about: str, data: bytes) -> bytes:
     return digest_of(str(number).encode(), kind.encode(), about.encode(), data)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..errors import CorruptFileError
-from .schema import plain_errors
+from .schema import plain_database_errors, plain_errors
 
 Record = tuple[Any, Any, Any]
 """Key, text and class."""
@@ -101,21 +101,17 @@ class Rows:
 
     def search(self, query: str, most: int) -> list[int]:
         """The ids of records whose text or key matches a full-text query, best first."""
-        with self.lock:
+        matching = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?"
+        with plain_database_errors(self._name), self.lock:
             try:
-                rows = self._connection.execute(
-                    "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?",
-                    (query, most),
-                ).fetchall()
+                rows = self._connection.execute(matching, (query, most)).fetchall()
             except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_ERROR:  # it is not for the query
+                    raise
                 raise ValueError(
                     f"{query!r:.100} is not a query: {error}; put words in double quotes"
                 ) from None
-            except sqlite3.DatabaseError as error:
-                raise CorruptFileError(
-                    f"{self._name} is damaged: full text cannot be searched: {error}"
-                ) from None
-        return [row[0] for row in rows]
+            return [row[0] for row in rows]
 
     def containing(self, text: str, most: int) -> list[int]:
         """The ids of records whose text or key contains a text: a look at all of them."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from ..errors import CorruptFileError
 from ..files.locking import FileInUseError
 
-VERSION = 3
+VERSION = 4
 APPLICATION = 0x50524348
 """SQLite's mark for files of one application: "PRCH"."""
 
@@ -159,7 +159,7 @@ def create_tables(connection: sqlite3.Connection) -> None:
 
 
 def update_tables(connection: sqlite3.Connection) -> None:
-    """Make the tables that a database of an earlier version lacks."""
+    """Make the tables that a database of an earlier version lacks, and drop what it has no more."""
     if connection.execute("PRAGMA user_version").fetchone()[0] == VERSION:
         return
     connection.execute("BEGIN IMMEDIATE")
@@ -167,6 +167,7 @@ def update_tables(connection: sqlite3.Connection) -> None:
     for statement in _statements():
         if _NAME.match(statement)[1] not in there:  # type: ignore[index]
             connection.execute(statement)
+    connection.execute("DELETE FROM facts WHERE name = 'head'")  # named the last operation, up to 3
     connection.execute(f"PRAGMA user_version = {VERSION}")
     connection.execute("COMMIT")
 
@@ -183,20 +184,20 @@ def _statements() -> list[str]:
 
 def digest_of(*pieces: bytes | memoryview) -> bytes:
     """A checksum of what is kept. SQLite has none of its own, and would serve a flipped bit."""
-    digest = hashlib.blake2b(digest_size=16)
+    parts: list[bytes | memoryview] = []
     for piece in pieces:
-        digest.update(len(piece).to_bytes(8, "little"))
-        digest.update(piece)
+        parts += len(piece).to_bytes(8, "little"), piece
+    *small, last = parts
+    digest = hashlib.blake2b(b"".join(small), digest_size=16)
+    digest.update(last)  # which may be large, and is not copied
     return digest.digest()
 
 
 @contextlib.contextmanager
-def plain_errors(name: str) -> Iterator[None]:
+def plain_database_errors(name: str) -> Iterator[None]:
     """Say in one line what is wrong with a database, where SQLite has few words for it."""
     try:
         yield
-    except FileInUseError:
-        raise
     except sqlite3.OperationalError as error:
         raise OSError(errno.EIO, f"the database cannot be used: {_line(error)}", name) from None
     except sqlite3.ProgrammingError as error:
@@ -205,12 +206,22 @@ def plain_errors(name: str) -> Iterator[None]:
         raise ValueError(f"{name} is closed: open it again to read its records") from None
     except sqlite3.DatabaseError as error:
         raise CorruptFileError(f"{name} is damaged: {_line(error)}") from None
-    except CorruptFileError as error:
-        if name in str(error):
+
+
+@contextlib.contextmanager
+def plain_errors(name: str) -> Iterator[None]:
+    """The same where a database is read: content that makes no sense is damage as well."""
+    with plain_database_errors(name):
+        try:
+            yield
+        except FileInUseError:
             raise
-        raise CorruptFileError(f"{name}: {error}") from None
-    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
-        raise CorruptFileError(f"{name} is damaged: {error!r}") from None
+        except CorruptFileError as error:
+            if name in str(error):
+                raise
+            raise CorruptFileError(f"{name}: {error}") from None
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+            raise CorruptFileError(f"{name} is damaged: {error!r}") from None
 
 
 def _line(error: Exception) -> str:
