@@ -1,5 +1,7 @@
 """What tests of pages do in a browser: look, click, type, wait."""
 
+import colorsys
+import contextlib
 import shutil
 import time
 
@@ -163,6 +165,31 @@ def colours(browser):
         "for (let i = 0; i < d.length; i += 400) seen.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]);"
         "return seen.size"
     )
+
+
+@contextlib.contextmanager
+def drawn(browser):
+    """What is drawn meanwhile: a function that gives every fill style, or every text, in order."""
+    browser.execute_script(
+        "const pen = CanvasRenderingContext2D.prototype; window.drawn = {fillStyle: [], texts: []};"
+        "window.undrawn = [pen.fillRect, pen.fillText];"
+        "pen.fillRect = function (...a) { drawn.fillStyle.push(this.fillStyle);"
+        "  return undrawn[0].apply(this, a); };"
+        "pen.fillText = function (...a) { drawn.texts.push(a); return undrawn[1].apply(this, a); };"
+    )
+    try:
+        yield lambda what: browser.execute_script("return drawn[arguments[0]]", what)
+    finally:
+        browser.execute_script(
+            "const pen = CanvasRenderingContext2D.prototype;"
+            "[pen.fillRect, pen.fillText] = window.undrawn;"
+        )
+
+
+def hue_of(colour):
+    """The hue in degrees of a colour such as #a0b0c0; None if it is almost grey."""
+    rgb = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    return None if max(rgb) - min(rgb) < 0.1 else 360 * colorsys.rgb_to_hls(*rgb)[0]
 
 
 def boundaries(browser):

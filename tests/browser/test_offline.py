@@ -16,9 +16,11 @@ from browsing import (
     click_text,
     clusters,
     colours,
+    drawn,
     errors,
     find,
     find_all,
+    hue_of,
     open_page,
     press,
     rows,
@@ -68,6 +70,11 @@ def opened(browser, page):
     open_page(browser, page)
     yield browser
     assert errors(browser) == []
+
+
+def scrolls(element):
+    style = element.value_of_css_property("overflow-y")
+    return style in ("auto", "scroll") and element.is_displayed()
 
 
 def cut(path, *options):
@@ -192,7 +199,9 @@ def test_the_panel_of_a_cluster(opened, groups, downloads):
     assert "belongs with" in panel
     drawn = find_all(opened, "#pane-details .row")
     assert 4 < len(drawn) < 40 < size  # only what can be seen
-    opened.execute_script("document.querySelector('#pane-details .rows').scrollTop = 1e6")
+    scrollers = [e for e in find_all(opened, "#pane-details, #pane-details *") if scrolls(e)]
+    assert [e.get_attribute("id") for e in scrollers] == ["pane-details"]  # all of it is one
+    opened.execute_script("document.querySelector('#pane-details').scrollTop = 1e6")
     until(lambda: find_all(opened, f"#pane-details .row[data-place='{size - 1}']"))
     click_text(opened, "#pane-details", "Download CSV")
     path = downloads / f"cluster-{number}.csv"
@@ -202,6 +211,79 @@ def test_the_panel_of_a_cluster(opened, groups, downloads):
     assert sorted(row["key"] for row in told) == sorted(members[number])
     assert {row["cluster"] for row in told} == {str(number)}
     path.unlink()
+
+
+def test_clusters_as_a_table(opened, groups, downloads):
+    choose(opened, "#by", "k")
+    opened.execute_script(
+        "const s = document.getElementById('step'); s.value = s.max;"
+        "s.dispatchEvent(new Event('input'))"
+    )
+    until(lambda: int(state(opened, "clusters")) > 90)  # one less: two are joined
+    click(opened, "#view-table")
+    expected, members = cut(groups, "-k", find(opened, "#exact").get_attribute("value"))
+
+    def told():
+        cells = opened.execute_script(
+            "return [...document.querySelectorAll('#table-view tbody tr')]"
+            ".map(r => [...r.children].map(c => c.innerText))"
+        )
+        return [(int(row[0][1:]), int(row[1])) for row in cells]
+
+    until(lambda: told() == expected[:50])
+    head = [cell.text for cell in find_all(opened, "#table-view thead th")]
+    assert head == ["Cluster", "Records ▾", "Confidence", "Keywords", "A typical record"]
+    assert f"1 to 50 of {len(expected)} clusters" in text(opened, "#table-view caption")
+    click(opened, "#table-after")
+    until(lambda: told() == expected[50:100])
+    click(opened, "#sort-size")
+    until(lambda: told() == sorted(expected, key=lambda c: (c[1], c[0]))[:50])
+    assert find(opened, "#sort").get_attribute("value") == "small"  # the list follows
+    sorting = find(opened, "#sort-size").find_element("xpath", "..")
+    assert sorting.get_attribute("aria-sort") == "ascending"
+    find(opened, "#filter").send_keys("word2")
+    holders = {n for n, ids in members.items() if {f"k{i}" for i in range(100, 150)} & {*ids}}
+    until(lambda: {number for number, _ in told()} == holders)
+    click(opened, "#table-download")
+    path = downloads / "clusters.csv"
+    until(path.exists)
+    rows = list(csv.DictReader(io.StringIO(path.read_text("utf-8"))))
+    assert {(int(row["cluster"]), int(row["records"])) for row in rows} == {
+        cluster for cluster in expected if cluster[0] in holders
+    }
+    assert all(row["exemplar_text"].startswith("word2") for row in rows)
+    path.unlink()
+    find_all(opened, "#table-view tbody .chip")[0].click()
+    until(lambda: text(opened, "#pane-details h2").startswith("Cluster"))
+    assert find(opened, "#picture").is_displayed()
+
+
+def test_one_cluster_after_the_other(opened, groups):
+    expected, _ = cut(groups, "-k", 4)
+    click(opened, "#pane-clusters .cluster")
+    for place, (number, _) in enumerate(expected):
+        until(lambda number=number: text(opened, "#pane-details h2") == f"Cluster {number}")
+        until(lambda place=place: f"{place + 1} of {len(expected)}" in text(opened, ".walk"))
+        if place + 1 < len(expected):
+            click(opened, "#walk-on")
+    assert not find(opened, "#walk-on").is_enabled()
+
+
+def test_the_path_leads_back_from_a_cluster(opened):
+    choose(opened, "#by", "threshold")
+    settle(opened)
+    click(opened, "#pane-clusters .cluster")
+    until(lambda: len(find_all(opened, "#path button")) > 1)
+    find_all(opened, "#path button")[0].click()
+    until(lambda: len(find_all(opened, "#path button")) == 1)
+    canvas = find(opened, "#tree")
+    for _ in range(12):  # closer by hand: the path tells where that is
+        opened.execute_script(
+            "const c = arguments[0], b = c.getBoundingClientRect(); c.dispatchEvent(new WheelEvent("
+            "'wheel', {deltaY: -240, clientX: b.left + 9, clientY: b.top + 9, cancelable: true}))",
+            canvas,
+        )
+    until(lambda: len(find_all(opened, "#path button")) > 1)
 
 
 def test_a_selection_is_copied(opened):
@@ -270,7 +352,8 @@ def test_everything_by_keyboard(opened):
 
 def test_the_table_says_what_the_picture_shows(opened):
     click(opened, "#view-table")
-    until(lambda: find_all(opened, "#table-view tbody tr"))
+    click(opened, "#table-parts")
+    until(lambda: "the whole tree" in text(opened, "#table-view caption"))
     head = [cell.text for cell in find_all(opened, "#table-view thead th")]
     assert head == ["Part", "Records", "Share", "Height", "Cluster"]
     sizes = [int(cell.text) for cell in find_all(opened, "#table-view tbody td:nth-child(2)")]
@@ -363,7 +446,14 @@ def test_many_classes_are_not_noise(browser, tmp_path):
     open_page(browser, path)
     choose(browser, "#colour", "classes")
     settle(browser)
-    assert colours(browser) < 60
+    with drawn(browser) as fills:
+        browser.execute_script("document.getElementById('tree').focus()")
+        press(browser, "+")
+        settle(browser)
+    hues = {hue for hue in map(hue_of, fills("fillStyle")) if hue is not None}
+    places = [(hue - 10) / 36 for hue in hues]  # of the ten colours
+    assert len({round(place) for place in places}) >= 3
+    assert max(abs(place - round(place)) for place in places) < 0.2
     click_row(browser, 0)
     until(lambda: "other classes" in text(browser, "#pane-details"))
     assert len(find_all(browser, "#pane-details .bars li")) == 7

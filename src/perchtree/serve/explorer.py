@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from . import schemas
 from .answers import answers
 from .clusters import Asked
-from .exploring import PACKED, Explored, Page, View, Wanted
+from .exploring import KINDS, PACKED, Explored, Page, View, Wanted
 from .gate import MAY_CHANGE
 from .limits import Limits
 from .service import Service
@@ -65,7 +65,7 @@ async def _view(
 
 
 async def _wanted(
-    sort: Annotated[str, Query(pattern="^(size|small|number|doubt)$")] = "size",
+    sort: Annotated[str, Query(pattern="^(size|small|number|newest|sure|doubt)$")] = "size",
     least: Annotated[int, Query(ge=1, le=2**62, description="Records of a cluster.")] = 1,
     most: Annotated[int, Query(ge=1, le=2**62)] = 2**62,
     q: Q = "",
@@ -146,7 +146,9 @@ def _route_clusters(router: APIRouter, explored: Explored, turns: Turns, paged: 
     ) -> schemas.ClusterRows:
         """Clusters in some order; only those of some sizes, or with records that have some words.
 
-        "doubt" is the least sure first, by the mean confidence of their records.
+        "size" and "small" are the largest and the smallest first; "sure" and "doubt" the most and
+        the least confident first, by the mean of their records; "newest" the largest
+        number first.
         """
         return await turns.slow(explored.clusters, how, wanted, page)
 
@@ -167,6 +169,9 @@ def _route_changes(router: APIRouter, explored: Explored, turns: Turns) -> None:
     @router.get("/explorer/since")
     async def since(
         seconds: Annotated[float | None, Query(ge=0, le=1e10, allow_inf_nan=False)] = None,
+        kind: Annotated[
+            str | None, Query(pattern=f"^({'|'.join(KINDS)})$", description="Only of one kind.")
+        ] = None,
     ) -> schemas.Since:
         """What has become of standing clusters in the last so many seconds; the newest first."""
-        return await turns.quick(explored.since, seconds)
+        return await turns.quick(explored.since, seconds, kind)

@@ -21,9 +21,13 @@ from .standing import as_events
 from .versions import How
 
 PACKED = "application/octet-stream"
+KINDS = ("birth", "merge", "split", "end", "join", "move", "leave")
+"""Of events."""
 _EVENTS = 5_000
 """Events that are counted, the newest."""
 _TOLD = 200
+_KEYED = ("join", "move")
+"""Kinds of events that are about some records of a cluster, not all."""
 _ABOUT_ONE = 2_000
 """Events among which those of one cluster are looked for."""
 
@@ -68,6 +72,7 @@ class Explored:
         service = self._service
         version = service.versions.current() if len(service.collection) else None
         return schemas.Explorer(
+            title=service.title, age=service.versions.age,
             version=None if version is None else version.operation, may_change=may_change,
             corrections=len(service.collection.pairs),
             thresholds=[] if version is None else thresholds(version),
@@ -134,14 +139,15 @@ class Explored:
 
     def clusters(self, how: How | None, wanted: Wanted, page: Page) -> schemas.ClusterRows:
         picture, words = Picture(self._service, how), wanted.words
-        holders = None
+        holders, more = None, False
         if words.strip():
-            holders = np.array(find_records(self._service, words)[0], np.int64)
+            ids, more = find_records(self._service, words)
+            holders = np.array(ids, np.int64)
         found = picture.listed(wanted.sort, wanted.least, wanted.most, holders)
         described = picture.described(found[page.part], self._topics)
         return schemas.ClusterRows(
             operation=picture.version.operation, total=len(found),
-            n_clusters=len(picture.clustering),
+            n_clusters=len(picture.clustering), more=more,
             rows=[schemas.ClusterRow(**row) for row in described],
         )  # fmt: skip
 
@@ -180,16 +186,20 @@ class Explored:
         ids = self._service.standing.members(number)
         return schemas.Numbered(number=number, of=int(ids[0]))
 
-    def since(self, seconds: float | None) -> schemas.Since:
+    def since(self, seconds: float | None, kind: str | None) -> schemas.Since:
         standing, moments = self._service.standing, self._service.moments
         last, known, start = standing.last_event or 0, True, 0
         if seconds is not None:
             start, known = moments.event_at(time.time() - seconds)
         events = standing.events(max(start, last - _EVENTS), _EVENTS)
+        records: Counter[str] = Counter()
+        for event in events:
+            records[event.kind] += len(event.keys) if event.kind in _KEYED else event.points
+        wanted = [event for event in events if kind in (None, event.kind)]
         return schemas.Since(
-            total=last - start if last > start else 0, known=known, noted_from=moments.first,
-            counts=dict(Counter(event.kind for event in events)),
-            events=as_events(events[::-1][:_TOLD], moments.time_of),
+            total=max(last - start, 0), known=known, noted_from=moments.first, counted=len(events),
+            counts=dict(Counter(event.kind for event in events)), records=dict(records),
+            events=as_events(wanted[::-1][:_TOLD], moments.time_of),
         )  # fmt: skip
 
 

@@ -187,10 +187,11 @@ class Picture:
             order = clustering.by_size
         elif sort == "small":
             order = np.lexsort((firsts, sizes))
-        elif sort == "doubt":
-            order = np.lexsort((firsts, -sizes, clustering.cohesion))
+        elif sort in ("doubt", "sure"):
+            sign = 1 if sort == "doubt" else -1
+            order = np.lexsort((firsts, -sizes, sign * clustering.cohesion))
         else:
-            order = self._by_number()
+            order = self._by_number()[:: -1 if sort == "newest" else 1]
         keep = (sizes >= least) & (sizes <= most)
         if holders is not None:
             ids = self.boxes.table.ids

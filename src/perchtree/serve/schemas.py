@@ -307,7 +307,9 @@ class State(Told):
 
 
 class Explorer(Told):
+    title: str = Field(description="The name of the collection's folder, without its ending.")
     version: int | None = Field(description="The operation of the tree that pictures are made of.")
+    age: float = Field(description="Seconds since that tree was what the collection is.")
     may_change: bool = Field(description="Whether the token of this request may change something.")
     corrections: int
     thresholds: list[float] = Field(description="At which there are about 2, 5, 10, ... clusters.")
@@ -403,6 +405,7 @@ class ClusterRows(Told):
     operation: int
     total: int
     n_clusters: int
+    more: bool = Field(description="Whether more records than were looked at have the words.")
     rows: list[ClusterRow]
 
 
@@ -427,5 +430,7 @@ class Since(Told):
     total: int
     known: bool = Field(description="Whether it was noted which events were there by that time.")
     noted_from: float | None = Field(description="Since when it is noted; null: not yet.")
-    counts: dict[str, int] = Field(description="By kind, of the newest 5,000.")
-    events: list[Event]
+    counted: int = Field(description="Events that are counted by kind, the newest.")
+    counts: dict[str, int] = Field(description="Events of each kind.")
+    records: dict[str, int] = Field(description="Records that events of each kind are about.")
+    events: list[Event] = Field(description="The newest, of the kind that was asked for.")

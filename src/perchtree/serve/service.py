@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..collection import Collection
 from ..collection.kept import KeptRecords
+from ..inert import one_line
 from .limits import Limits
 from .metrics import Metrics
 from .moments import Moments
@@ -32,6 +33,8 @@ class Service:
         self.collection, self.limits = collection, limits or Limits()
         self.hidden = str(path)
         """What no answer may contain."""
+        self.title = one_line(Path(path).resolve().stem)
+        """What a page is called."""
         self.turns = Turns(self.limits)
         self.standing = StandingClusters(collection)
         self.versions = Versions(collection, lambda version: self._prepare(version))

@@ -276,6 +276,14 @@ class Versions:
             if self._failure is not None:
                 raise self._failure
 
+    @property
+    def age(self) -> float:
+        """Seconds since the newest version was begun; 0 if it is what the collection is."""
+        last = self._last
+        if last is None or last.operation == self._collection.operation:
+            return 0.0
+        return time.monotonic() - self._made_at + self._cost
+
     def peek(self) -> Version | None:
         """The newest version, if there is one; another one may be begun."""
         return None if len(self._collection) == 0 else self._newest(_MOMENT)

@@ -8,9 +8,12 @@ function cell(value) {
   return '"' + safe.replaceAll('"', '""') + '"';
 }
 
+export function asTable(head, rows) {
+  return [head, ...rows].map(row => row.map(cell).join(",") + "\r\n").join("");
+}
+
 export function asCsv(records) {
-  const rows = records.map(r => [r.key, r.text, r.class, r.cluster, r.confidence].map(cell).join(","));
-  return ['"key","text","class","cluster","confidence"', ...rows].join("\r\n") + "\r\n";
+  return asTable(["key", "text", "class", "cluster", "confidence"], records.map(r => [r.key, r.text, r.class, r.cluster, r.confidence]));
 }
 
 export function download(text, name) {

@@ -2,10 +2,10 @@
 import { button, called, counted, element, grouped, inert, quoted, say, share, short } from "./dom.js";
 import { asCsv, copy, download } from "./csv.js";
 import { describeEvent } from "./events.js";
-import { recordRow } from "./records.js";
+import { RECORD_ROW, recordRow } from "./records.js";
 import { Rows } from "./rows.js";
 
-const MOST_BARS = 6, MOST_COPIED = 100_000;
+const MOST_BARS = 6, MOST_COPIED = 100_000, SAMPLED = 500;
 
 export class Details {
   constructor(app, pane) {
@@ -13,9 +13,11 @@ export class Details {
     this.pane = pane;
     this.turn = 0;
     this.shown = null;
+    this.above = element("div");  // how one came here
     this.pane.append(element("p", { class: "dim" }, "Choose a box, a cluster or a record to see what is in it."));
   }
 
+  // With `keep` what is there is brought up to date, and stays where it is.
   async cluster(of, keep = false) {
     const { app } = this, turn = ++this.turn;
     let found;
@@ -32,7 +34,7 @@ export class Details {
     title.firstChild.style.background = app.swatch(found.number);
     this.head(keep, title, [
       ["records", grouped(found.size)], ["share of all", share(found.size, app.points)],
-      ["confidence", found.cohesion === null ? "not in this page" : found.cohesion.toFixed(2)],
+      ["mean confidence", found.cohesion === null ? "not in this page" : found.cohesion.toFixed(2)],
     ], found, element("div", { class: "tools" },
       button("Show in the tree", () => app.showSpan(found)),
       button("Copy as CSV", () => this.export(found, "copy")), button("Download CSV", () => this.export(found, "download"))));
@@ -57,13 +59,36 @@ export class Details {
   head(keep, title, facts, { words, exemplar, classes, size }, tools) {
     const list = element("dl");
     for (const [what, value] of facts) list.append(element("dt", {}, what), element("dd", {}, value));
-    const top = element("div", { class: "facts-of", tabindex: "0", role: "region", "aria-label": "About it" }, title, list, ...(tools ? [tools] : []));
+    const top = element("div", { class: "facts-of" }, title, list, tools);
     if (words) top.append(element("h3", {}, "Keywords"), element("p", { class: "words" }, quoted(words, 300)));
     if (exemplar && !exemplar.missing) top.append(element("h3", {}, "Exemplar"), element("p", { class: "exemplar" }, quoted(called(exemplar, 600)),
       exemplar.key !== null ? element("span", { class: "dim" }, " ", quoted(exemplar.key, 80)) : null));
-    if (classes?.length) top.append(element("h3", {}, classes.reduce((sum, c) => sum + c.size, 0) < size ? "Classes (of a sample)" : "Classes"), this.bars(classes));
-    if (keep && this.top) this.top.replaceWith(top); else this.pane.replaceChildren(top);
+    if (classes?.length) top.append(element("h3", {}, classes.reduce((sum, c) => sum + c.size, 0) < size && size > SAMPLED ? "Classes (of a sample)" : "Classes"), this.bars(classes));
+    if (keep && this.top) this.top.replaceWith(top);
+    else {
+      this.rows?.end();
+      this.rows = null;
+      this.above.replaceChildren();
+      this.pane.replaceChildren(this.above, top);
+      this.pane.scrollTop = 0;
+    }
     this.top = top;
+  }
+
+  // The one record that was looked for, in full.
+  record(record, isDrawn) {
+    const { key, confidence } = record, kind = record.class;
+    const facts = [kind === null || kind === undefined ? "" : ` class ${inert(kind, 60)} ·`, confidence === null ? "" : ` confidence ${confidence.toFixed(2)} ·`];
+    this.above.append(element("div", { class: "notice", id: "found-record" }, element("b", {}, "Record ", quoted(key ?? "", 100)),
+      element("p", {}, quoted(called(record, 4000))), element("span", { class: "dim" }, ...facts,
+        isDrawn ? " marked in orange in the picture" : " newer than the picture: it is not drawn yet")));
+  }
+
+  // Ways to the clusters before and after this one in the list that it was chosen from.
+  walk(place, total, step) {
+    this.above.prepend(element("div", { class: "tools walk" },
+      button("‹ Previous", () => step(-1), { id: "walk-back", disabled: place === 0 }), element("span", { class: "dim" }, `${grouped(place + 1)} of ${grouped(total)} in the list`),
+      button("Next ›", () => step(1), { id: "walk-on", disabled: place + 1 >= total })));
   }
 
   bars(classes) {
@@ -110,19 +135,20 @@ export class Details {
     };
     if (keep && this.rows) { this.rows.fetchPage = safely; this.rows.refresh(); return; }
     this.pane.append(element("h3", { class: "members" }, title));
-    this.rows = new Rows(this.pane, 52, safely, record => recordRow(this.app, record), title);
+    this.rows = new Rows(this.pane, RECORD_ROW, safely, record => recordRow(this.app, record), title, { scrolls: true });
   }
 
   gone() {
-    this.top?.prepend(element("p", { class: "notice" }, "This cluster is gone: its records were removed."));
+    this.above.replaceChildren(element("p", { class: "notice" }, "This cluster is gone: its records were removed."));
     this.shown = null;
   }
 
-  // Show the same again, after a change.
-  refresh() {
-    if (this.shown?.kind === "cluster") return this.cluster(this.shown.of, true);
-    if (this.shown?.kind === "box") return this.box(this.shown, true);
-    return null;
+  // Show the same again, after a change. Whoever reads the list stays at the same record.
+  async refresh() {
+    const { shown, rows } = this, scrolled = rows?.scrolled ?? 0;
+    if (shown?.kind === "cluster") await this.cluster(shown.of, true);
+    if (shown?.kind === "box") await this.box(shown, true);
+    if (scrolled > 0 && rows === this.rows) rows.scrolled = scrolled;
   }
 
   async export(cluster, how) {

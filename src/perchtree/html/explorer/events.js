@@ -1,27 +1,30 @@
 // What happens to kept clusters: as it happens, and since some time.
 import { button, counted, element, grouped, inert } from "./dom.js";
 
-const KEPT = 200;
+const KEPT = 200, LISTED = 5, KEYS_TOLD = 3;
 const SINCE = [["3600", "the last hour"], ["86400", "yesterday (24 hours)"], ["604800", "last week (7 days)"], ["", "the beginning"]];
-const TOLD = {
-  birth: "new", merge: "merged", split: "split", end: "ended", join: "joined", move: "moved", leave: "removed",
+
+// What kinds of events are called in a summary, given how many there are and how many records they are about.
+const SUMMED = {
+  merge: n => counted(n, "merge"), split: n => counted(n, "split"), end: n => `${counted(n, "cluster")} ended`,
+  birth: (n, records) => `${counted(n, "new cluster")} (${counted(records, "record")})`, join: (n, records) => `${counted(records, "record")} added to clusters`,
+  move: (n, records) => `${counted(records, "record")} moved`, leave: (n, records) => `${counted(records, "record")} removed`,
 };
 
 export function describeEvent(app, event) {
-  const link = number => {
-    const made = button(`#${number}`, () => app.showNumber(number), { class: "link" });
-    return made;
-  };
-  const list = numbers => numbers.slice(0, 5).flatMap((number, i) => [i ? ", " : "", link(number)]).concat(numbers.length > 5 ? ` and ${numbers.length - 5} more` : "");
-  const { before, after } = event, keys = event.keys.length ? `: ${inert(event.keys.slice(0, 3).join(", "), 90)}${event.keys.length > 3 ? ", …" : ""}` : "";
+  const link = number => button(`#${number}`, () => app.showNumber(number), { class: "link" });
+  const list = numbers => numbers.slice(0, LISTED).flatMap((number, i) => [i ? (i === numbers.length - 1 ? " and " : ", ") : "", link(number)])
+    .concat(numbers.length > LISTED ? ` and ${numbers.length - LISTED} more` : "");
+  const { before, after } = event, others = event.keys.length - KEYS_TOLD;
+  const keys = event.keys.length ? `: ${event.keys.slice(0, KEYS_TOLD).map(key => inert(key, 40)).join(", ")}${others > 0 ? ` and ${grouped(others)} more` : ""}` : "";
   const told = {
     birth: () => ["New cluster ", ...list(after), ` of ${counted(event.points, "record")}`, keys],
-    join: () => [`${counted(event.keys.length || 1, "new record")} in cluster `, ...list(after), keys],
-    merge: () => ["Clusters ", ...list(before), " merged into ", ...list(after), ` (${counted(event.points, "record")})`],
+    join: () => [`${counted(event.keys.length || 1, "record")} added to `, ...list(after), keys],
+    merge: () => ["Clusters ", ...list(before), " merged into ", ...list(after), `, which has ${counted(event.points, "record")}`],
     split: () => ["Cluster ", ...list(before), " split into ", ...list(after)],
-    end: () => ["Cluster ", ...list(before), " ended", ...(after.length ? ["; its records are in ", ...list(after)] : [])],
-    move: () => ["Records moved from cluster ", ...list(before), " to ", ...list(after), keys],
-    leave: () => [`${counted(event.points, "record")} of cluster `, ...list(before), event.points === 1 ? " was removed" : " were removed"],
+    end: () => ["Cluster ", ...list(before), " ended", ...(after.length ? [": its records are in ", ...list(after)] : ["; its records were removed"])],
+    move: () => [event.keys.length ? counted(event.keys.length, "record") : "Records", " moved from ", ...list(before), " to ", ...list(after), keys],
+    leave: () => [`${counted(event.points, "record")} of `, ...list(before), event.points === 1 ? " was removed" : " were removed"],
   }[event.kind];
   const item = element("li", { class: `event ${event.kind}` }, ...(told ? told() : [event.kind]));
   if (event.time) item.append(" ", element("time", { class: "dim", datetime: new Date(event.time * 1000).toISOString() }, timeOf(event.time)));
@@ -29,25 +32,27 @@ export function describeEvent(app, event) {
 }
 
 function timeOf(seconds) {
-  return new Date(seconds * 1000).toLocaleString("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+  const time = new Date(seconds * 1000), isToday = time.toDateString() === new Date().toDateString();
+  return time.toLocaleString("en-GB", { ...(isToday ? {} : { day: "numeric", month: "short" }), hour: "2-digit", minute: "2-digit" });
 }
 
 export class Events {
   constructor(app, pane) {
     this.app = app;
+    this.kind = "";
     this.state = element("p", { class: "dim", role: "status", id: "live" }, "connecting …");
     this.since = element("select", { id: "since", onchange: () => this.sum() }, ...SINCE.map(([value, text]) => element("option", { value }, text)));
     this.since.value = "86400";
     this.summary = element("p", { id: "changed-summary", role: "status" });
-    this.list = element("ul", { class: "plain events", id: "events", "aria-label": "Recent events" });
-    pane.append(this.state, element("label", {}, "What changed since ", this.since), this.summary,
-      element("div", { class: "scrolls", tabindex: "0", role: "region", "aria-label": "Recent events" }, this.list));
+    this.kinds = element("div", { class: "tools", id: "kinds", role: "group", "aria-label": "Only changes of one kind" });
+    this.list = element("ul", { class: "plain events", id: "events", "aria-label": "Recent changes" });
+    pane.append(this.state, element("label", {}, "What changed since ", this.since), this.summary, this.kinds,
+      element("div", { class: "scrolls", tabindex: "0", role: "region", "aria-label": "Recent changes" }, this.list));
   }
 
   async start() {
     if (this.app.info.standing === null) {
       this.state.textContent = "No clusters are kept up to date: start the service with --distance to see what becomes of them.";
-      this.summary.textContent = "";
       return;
     }
     await this.sum();
@@ -58,21 +63,38 @@ export class Events {
   }
 
   async sum() {
+    const turn = this.turn = (this.turn ?? 0) + 1;
     try {
-      const found = await this.app.source.since(this.since.value || undefined);
-      const parts = Object.entries(found.counts).filter(([, n]) => n).map(([kind, n]) => ({
-        birth: counted(n, "new cluster"), merge: counted(n, "merge"), split: counted(n, "split"), end: counted(n, "cluster") + " ended",
-        join: counted(n, "arrival") + " in clusters", move: counted(n, "move"), leave: counted(n, "removal"),
-      })[kind] ?? `${grouped(n)} ${TOLD[kind] ?? kind}`);
-      const older = found.noted_from ? ` (all of them: their times were noted from ${timeOf(found.noted_from)} on)` : "";
-      this.summary.textContent = found.total ? `${counted(found.total, "event")}: ${parts.join(", ")}${found.known ? "" : older}` : "Nothing changed.";
+      const found = await this.app.source.since(this.since.value || undefined, this.kind);
+      if (turn !== this.turn) return;
+      this.summary.textContent = this.summed(found);
+      this.showKinds(found);
       this.list.replaceChildren(...found.events.map(event => describeEvent(this.app, event)));
+      const kept = found.counts[this.kind] ?? Object.values(found.counts).reduce((sum, n) => sum + n, 0);
+      if (kept > found.events.length) this.list.append(element("li", { class: "dim" }, `and ${counted(kept - found.events.length, "earlier change")}`));
     } catch (error) {
       this.app.failed(error);
     }
   }
 
+  summed({ total, counted: n, known, noted_from: from }) {
+    if (!total) return "Nothing changed.";
+    const some = n < total ? `; the newest ${grouped(n)}:` : ":";
+    return known ? counted(total, "change") + some
+      : `${counted(total, "change")}, all that there are${from ? ` (times were noted from ${timeOf(from)} on)` : ""}${some}`;
+  }
+
+  // A summary by kind; each is a button that shows only those.
+  showKinds({ counts, records }) {
+    const focused = document.activeElement?.id;
+    this.kinds.replaceChildren(...Object.entries(SUMMED).filter(([kind]) => counts[kind] || kind === this.kind).map(([kind, told]) =>
+      button(told(counts[kind] ?? 0, records[kind] ?? 0), () => { this.kind = this.kind === kind ? "" : kind; this.sum(); },
+        { id: `kind-${kind}`, "aria-pressed": String(kind === this.kind), title: "show only these" })));
+    if (focused?.startsWith("kind-")) document.getElementById(focused)?.focus();
+  }
+
   add(event) {
+    if (this.kind && event.kind !== this.kind) return;
     this.list.prepend(describeEvent(this.app, event));
     while (this.list.children.length > KEPT) this.list.lastChild.remove();
   }

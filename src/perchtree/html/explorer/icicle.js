@@ -1,5 +1,6 @@
 // The picture: each box a part of the tree, as wide as its number of points; the root on top.
 import { $, called, grouped, hueOf, inert, isCalm, isDark, soon } from "./dom.js";
+import { listenToPointer } from "./pointer.js";
 
 const ROW = 30, LEAST = 2, NAMED = 70, SINGLE = 14, OVERLAP = 0.5, MOST_NAMES = 60;
 const FONT = "12.5px system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif";
@@ -20,7 +21,8 @@ export class Icicle {
     this.frames = 0;
     this.load = soon(() => this.fetch(), 60);
     this.loadNames = soon(() => this.fetchNames(), 90);
-    this.listen();
+    this.settled = soon(() => app.path.follow(), 400);
+    listenToPointer(this);
     new ResizeObserver(() => this.fit()).observe(this.canvas.parentElement);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.restyle());
     this.restyle();
@@ -110,13 +112,15 @@ export class Icicle {
     this.request();
   }
 
-  // Boundaries of clusters around single records: `edges` as boxes have them.
+  // Single records as boxes, with boundaries of clusters around them: `edges` as boxes have them.
   bounded(records) {
     return records.map((record, i) => {
       const above = this.have.boxes.find(b => b.level === record.level - 1 && b.start <= record.position && record.position < b.start + b.size);
       const left = records[i - 1], right = records[i + 1];
       const edges = (left?.of !== record.of) | (right?.of !== record.of) << 1 | (!above || above.of !== record.of) << 2;
-      return { ...record, edges };
+      return {
+        start: record.position, size: 1, level: record.level, height: 0, cluster: record.cluster, of: record.of, edges, record, first: record.id, order: 0, main: null,
+      };
     });
   }
 
@@ -221,9 +225,7 @@ export class Icicle {
       if (this.isSame(box, this.chosen) || this.isSame(box, this.hovered)) marks.push([box, x, w - gap, top]);
     };
     for (const box of this.have.boxes) drawBox(box);
-    if (factor >= SINGLE)
-      for (const record of this.have.records)
-        drawBox({ start: record.position, size: 1, level: record.level, height: 0, cluster: record.cluster, edges: record.edges, record, first: record.id, order: 0, main: null });
+    for (const single of this.singles) drawBox(single);
     this.drawBoundaries(lines);
     this.drawHits(factor);
     for (const [box, x, w, top] of marks) {
@@ -260,6 +262,11 @@ export class Icicle {
       const x = (position - view.x) * factor;
       if (x + factor < 0 || x > this.width) continue;
       pen.fillRect(x, 0, Math.max(2, factor - 1), 4);
+      const single = this.singles.find(record => record.start === position);
+      if (!single) continue;
+      pen.strokeStyle = this.colours.hit;
+      pen.lineWidth = 3;
+      pen.strokeRect(x + 1.5, (single.level - view.y) * ROW + 1.5, Math.max(1, factor - 4), ROW - 4);
     }
   }
 
@@ -332,13 +339,32 @@ export class Icicle {
 
   show({ start, size, level }) {
     const margin = size === this.points ? 0 : Math.max(1, .04 * size);
-    const rows = Math.floor(this.height / ROW);
-    this.moveTo({ x: start - margin, w: size + 2 * margin, y: level + 3 < rows ? 0 : level - 2 });
+    this.moveTo({ x: start - margin, w: size + 2 * margin, y: this.topFor(level) });
+  }
+
+  // A cluster, with something of what is beside it.
+  showSpan(start, span) {
+    const level = this.have.boxes.find(b => b.start >= start && b.start + b.size <= start + span)?.level ?? 0;
+    const room = Math.max(span * .6, 2);
+    this.moveTo({ x: start - room, w: span + 2 * room, y: this.topFor(level) });
+    this.chosen = null;
+  }
+
+  // One record, marked, with others of its cluster.
+  mark(position, span) {
+    const w = Math.min(this.points, Math.max(24, span * 1.5));
+    this.hits = [position];
+    this.moveTo({ x: position - w / 2, w, y: 0 });
+  }
+
+  topFor(level) {
+    return level + 3 < Math.floor(this.height / ROW) ? 0 : level - 2;
   }
 
   zoom(factor, at = this.width / 2) {
     const { view } = this, w = Math.max(Math.min(4, this.points), Math.min(this.points, view.w * factor));
     this.jump({ w, x: view.x + (view.w - w) * at / this.width, y: view.y });
+    this.settled();
   }
 
   // What is where
@@ -348,9 +374,12 @@ export class Icicle {
     const inside = box => box.level === level && position >= box.start && position < box.start + box.size;
     const box = this.have.boxes.find(inside);
     if (box) return box;
-    const record = this.width / this.view.w >= SINGLE
-      && this.have.records.find(r => r.level === level && Math.floor(position) === r.position);
-    return record ? { start: record.position, size: 1, level, first: record.id, order: 0, record, cluster: record.cluster, of: record.of, edges: 0 } : null;
+    return this.singles.find(r => r.level === level && Math.floor(position) === r.start) ?? null;
+  }
+
+  // Single records, if there is room to draw them.
+  get singles() {
+    return this.width / this.view.w < SINGLE ? [] : this.have.records;
   }
 
   choose(box) {
@@ -361,7 +390,7 @@ export class Icicle {
 
   // The next box in a direction, for arrow keys.
   beside(key) {
-    const { chosen, have: { boxes } } = this;
+    const { chosen } = this, boxes = [...this.have.boxes, ...this.singles];
     if (!chosen) return boxes.find(b => b.level === 0) ?? null;
     const middle = chosen.start + chosen.size / 2;
     const row = level => boxes.filter(b => b.level === level);
@@ -374,52 +403,10 @@ export class Icicle {
     return others.sort((a, b) => Math.abs(a.start + a.size / 2 - middle) - Math.abs(b.start + b.size / 2 - middle))[0] ?? null;
   }
 
-  listen() {
-    const { canvas } = this, fingers = new Map();
-    let down = null, apart = 0;
-    canvas.addEventListener("pointerdown", event => {
-      canvas.setPointerCapture(event.pointerId);
-      fingers.set(event.pointerId, event);
-      if (fingers.size === 1) down = { x: event.clientX, y: event.clientY, view: { ...this.view }, moved: false };
-      else if (fingers.size === 2) { apart = distance([...fingers.values()]); down.moved = true; }
-    });
-    canvas.addEventListener("pointermove", event => {
-      const box = canvas.getBoundingClientRect();
-      if (fingers.has(event.pointerId)) fingers.set(event.pointerId, event);
-      if (fingers.size === 2) {
-        const now = distance([...fingers.values()]), [a, b] = fingers.values();
-        this.zoom(apart / now, (a.clientX + b.clientX) / 2 - box.left);
-        apart = now;
-      } else if (down && fingers.size === 1) {
-        const dx = event.clientX - down.x, dy = event.clientY - down.y;
-        if (Math.abs(dx) + Math.abs(dy) > 4) down.moved = true;
-        if (down.moved) this.jump({ w: down.view.w, x: down.view.x - dx / this.width * down.view.w, y: down.view.y - (this.overflows ? dy / ROW : 0) });
-      } else this.hover(this.at(event.clientX - box.left, event.clientY - box.top), event.clientX - box.left, event.clientY - box.top);
-    });
-    const up = event => {
-      const was = down, box = canvas.getBoundingClientRect();
-      fingers.delete(event.pointerId);
-      if (fingers.size) return;
-      down = null;
-      if (event.type === "pointerup" && was && !was.moved) {
-        const found = this.at(event.clientX - box.left, event.clientY - box.top);
-        if (found) { this.choose(found); this.app.open(found); }
-      }
-    };
-    canvas.addEventListener("pointerup", up);
-    canvas.addEventListener("pointercancel", up);
-    canvas.addEventListener("pointerleave", () => this.hover(null));
-    canvas.addEventListener("wheel", event => {
-      event.preventDefault();
-      const box = canvas.getBoundingClientRect();
-      if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY))
-        this.jump({ ...this.view, x: this.view.x + (event.deltaX || event.deltaY) / this.width * this.view.w });
-      else this.zoom(1.0015 ** Math.max(-240, Math.min(240, event.deltaY)), event.clientX - box.left);
-    }, { passive: false });
-  }
-
-  get overflows() {
-    return this.have.boxes.reduce((most, b) => Math.max(most, b.level), 0) * ROW + 2 * ROW > this.height;
+  // How many rows a pixel is, for who drags the picture up; none if all rows are there.
+  get rowsPerPixel() {
+    const rows = 2 + this.have.boxes.reduce((most, b) => Math.max(most, b.level), 0);
+    return rows * ROW > this.height ? 1 / ROW : 0;
   }
 
   hover(box, x = 0, y = 0) {
@@ -439,8 +426,4 @@ export class Icicle {
 
 function nameKey(box) {
   return `${box.first}.${box.order}`;
-}
-
-function distance([a, b]) {
-  return Math.max(10, Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY));
 }

@@ -2,8 +2,6 @@
 
 import { NONE, unpacked } from "./packed.js";
 
-export class NeedsToken extends Error {}
-
 const FEW = 1000;
 const TOKEN = "perchtree token";
 
@@ -56,8 +54,11 @@ export class LiveSource {
     return ["k", "min_size", "threshold"].includes(how.by) ? { [how.by]: how.value } : {};
   }
 
-  async info() {
-    const [found, about] = await Promise.all([this.ask("/v1/info"), this.ask("/v1/explorer")]);
+  // `onFirst` is told at once what takes no picture to know.
+  async info(onFirst) {
+    const found = await this.ask("/v1/info");
+    onFirst?.(found);
+    const about = await this.ask("/v1/explorer");
     return { ...found, ...about, clusterings: null, records: found.points, writable: found.writable && about.may_change };
   }
 
@@ -156,16 +157,12 @@ export class LiveSource {
 
   // Events
 
-  events(since, limit = 200) {
-    return this.ask("/v1/events", { since, limit });
+  since(seconds, kind) {
+    return this.ask("/v1/explorer/since", { seconds, kind });
   }
 
-  recent(limit, before) {
-    return this.ask("/v1/explorer/events", { limit, before });
-  }
-
-  since(seconds) {
-    return this.ask("/v1/explorer/since", { seconds });
+  numbered(number) {
+    return this.ask("/v1/explorer/numbered", { number });
   }
 
   // Tell of every change, as it happens; after a break, try again, slower each time.
@@ -181,8 +178,8 @@ export class LiveSource {
           if (event.id) since = Number(event.id);
           onChange(event.kind, event.data);
         }
-      } catch (error) {
-        if (error instanceof NeedsToken) return;
+      } catch {
+        // Whatever it was: try again.
       }
       onState(false);
       await new Promise(done => setTimeout(done, wait));

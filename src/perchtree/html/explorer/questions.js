@@ -11,8 +11,12 @@ export class Questions {
     this.waiting = [];
     this.done = [];
     this.history = [];
-    this.answers = 0;
+    this.known = 0;  // answers that the service has, with those that were taken back
     this.seed = 0;
+  }
+
+  get answers() {
+    return this.known - this.waiting.filter(question => question.wasUndone).length;
   }
 
   async open() {
@@ -31,7 +35,7 @@ export class Questions {
     this.filling = true;
     try {
       const found = await this.app.source.questions(AT_ONCE, this.seed);
-      this.answers = Math.max(this.answers, found.n_answers);
+      this.known = Math.max(this.known, found.n_answers);
       const known = new Set([...this.waiting, ...this.done.map(d => d.question)].map(pairName));
       this.waiting.push(...found.questions.filter(q => !known.has(pairName(q))));
       if (!this.waiting.length) this.seed++;
@@ -67,7 +71,7 @@ export class Questions {
   progress() {
     const bar = element("progress", { max: String(GOAL), "aria-label": "answers" });
     bar.value = Math.min(GOAL, this.answers);
-    return element("p", { id: "progress" }, bar, ` ${counted(this.answers, "answer")}${this.answers < GOAL ? ` of about ${GOAL}, after which questions follow what is in doubt` : ""}`);
+    return element("p", { id: "progress" }, bar, ` ${counted(this.answers, "answer")}${this.answers < GOAL ? ` of about ${GOAL}: then questions turn to what is in doubt` : ""}`);
   }
 
   estimate() {
@@ -114,7 +118,7 @@ export class Questions {
       const told = await this.app.source.answer(question.a.key, question.b.key, same);
       this.waiting.shift();
       this.done.push({ question, same });
-      this.answers = told.n_answers;
+      this.known = told.n_answers;
     } catch (error) {
       if (error.status === 404) this.waiting.shift();  // a record of it is gone
       this.app.failed(error);
@@ -132,8 +136,8 @@ export class Questions {
     if (!last) return;
     try {
       const told = await this.app.source.answer(last.question.a.key, last.question.b.key, null);
-      this.waiting.unshift(last.question);
-      this.answers = told.n_answers - 1;
+      this.waiting.unshift({ ...last.question, wasUndone: true });
+      this.known = told.n_answers;
       say("taken back: answer again");
     } catch (error) {
       this.done.push(last);

@@ -64,6 +64,8 @@ export class Selection {
   }
 }
 
+export const RECORD_ROW = 72;
+
 // A row: a box to select it, its text, key, cluster and confidence.
 export function recordRow(app, record, { withCluster = false } = {}) {
   if (record.missing) return element("div", {}, element("span", { class: "dim" }, "a record that is not in this page"));
@@ -71,11 +73,11 @@ export function recordRow(app, record, { withCluster = false } = {}) {
     type: "checkbox", class: "pick", checked: app.selection.has(record), "aria-label": `select ${called(record, 60)}`,
     onchange: event => app.selection.toggle(record, event.target.checked),
   });
-  const name = button("", () => app.showRecord(record), { class: "record", title: "show where it is" });
+  const name = button("", () => app.showRecord(record), { class: "record", title: called(record, 2000) });
   name.append(quoted(called(record, 300)));
   const facts = element("span", { class: "facts dim" }, quoted(record.key ?? "", 60));
-  if (record.class !== null && record.class !== undefined) facts.append(" · ", quoted(record.class, 40));
-  if (record.confidence !== null) facts.append(` · sure ${record.confidence.toFixed(2)}`);
+  if (record.class !== null && record.class !== undefined) facts.append(" · class ", quoted(record.class, 40));
+  if (record.confidence !== null) facts.append(` · confidence ${record.confidence.toFixed(2)}`);
   const side = element("span", { class: "side" });
   if (withCluster && record.cluster !== null) {
     const chip = button(`#${record.cluster}`, () => app.showCluster(record.of ?? record.id), { class: "chip", title: "show this cluster" });

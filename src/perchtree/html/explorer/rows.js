@@ -4,19 +4,40 @@ import { element } from "./dom.js";
 const PAGE = 50, SPARE = 6;
 
 export class Rows {
-  // `fetchPage(skip, limit)` gives { total, rows }; `draw(row, place)` an element.
-  constructor(holder, height, fetchPage, draw, label) {
+  // `fetchPage(skip, limit)` gives { total, rows }; `draw(row, place)` an element. The rows scroll by
+  // themselves, or with everything in `holder` if that scrolls.
+  constructor(holder, height, fetchPage, draw, label, { scrolls = false } = {}) {
     this.height = height;
     this.fetchPage = fetchPage;
     this.draw = draw;
     this.space = element("div", { class: "space", role: "list", "aria-label": label });
-    this.holder = element("div", { class: "rows" }, this.space);
-    this.holder.addEventListener("scroll", () => this.request(), { passive: true });
-    this.holder.addEventListener("keydown", event => this.move(event));
-    holder.append(this.holder);
+    this.holder = scrolls ? holder : element("div", { class: "rows" }, this.space);
+    holder.append(scrolls ? this.space : this.holder);
+    this.scrolls = scrolls;
+    this.stop = new AbortController();
+    const { signal } = this.stop;
+    this.holder.addEventListener("scroll", () => this.request(), { passive: true, signal });
+    this.space.addEventListener("keydown", event => this.move(event), { signal });
     this.watcher = new ResizeObserver(() => this.request());
     this.watcher.observe(this.holder);
     this.clear();
+  }
+
+  // Other rows take the place of these.
+  end() {
+    this.stop.abort();
+    this.watcher.disconnect();
+    this.space.remove();
+    this.turn++;
+  }
+
+  // How far one has scrolled below the top of the list.
+  get scrolled() {
+    return this.holder.scrollTop - (this.scrolls ? this.space.offsetTop : 0);
+  }
+
+  set scrolled(top) {
+    this.holder.scrollTop = top + (this.scrolls ? this.space.offsetTop : 0);
   }
 
   clear() {
@@ -27,7 +48,7 @@ export class Rows {
     this.turn = (this.turn ?? 0) + 1;
     this.space.replaceChildren();
     this.space.style.height = "0";
-    this.holder.scrollTop = 0;
+    if (!this.scrolls) this.holder.scrollTop = 0;
     this.ready = this.load(0);
     return this.ready;
   }
@@ -78,7 +99,7 @@ export class Rows {
   }
 
   visible() {
-    const top = this.holder.scrollTop * this.scale;
+    const top = Math.max(0, this.scrolled) * this.scale;
     const first = Math.max(0, Math.floor(top / this.height) - SPARE);
     const last = Math.ceil((top + this.holder.clientHeight) / this.height) + SPARE;
     return [Math.min(first, Math.max(0, this.total - 1)), Math.min(this.total, last)];
@@ -112,7 +133,7 @@ export class Rows {
       this.drawn.set(place, item);
       this.space.append(item);
     }
-    const shift = this.scale > 1 ? this.holder.scrollTop - this.holder.scrollTop * this.scale : 0;
+    const shift = this.scale > 1 ? Math.max(0, this.scrolled) * (1 - this.scale) : 0;
     for (const [place, item] of this.drawn) item.style.top = `${place * this.height + shift}px`;
   }
 
@@ -125,8 +146,8 @@ export class Rows {
     event.stopPropagation();
     const place = Math.max(0, Math.min(this.total - 1, Number(item.dataset.place) + step));
     const top = place * this.height / this.scale, bottom = this.holder.clientHeight - this.height;
-    if (top < this.holder.scrollTop) this.holder.scrollTop = top;
-    else if (top > this.holder.scrollTop + bottom) this.holder.scrollTop = top - bottom;
+    if (top < this.scrolled) this.scrolled = top;
+    else if (top > this.scrolled + bottom) this.scrolled = top - bottom;
     this.render();
     const kind = event.target.matches("input") ? "input" : "button";
     this.drawn.get(place)?.querySelector(kind)?.focus({ preventScroll: true });

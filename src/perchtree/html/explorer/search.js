@@ -1,7 +1,7 @@
 // Search: a counted list of records, with their clusters; marks in the picture.
 import { $, button, counted, element, grouped, say, soon } from "./dom.js";
 import { asCsv, copy, download } from "./csv.js";
-import { recordRow } from "./records.js";
+import { RECORD_ROW, recordRow } from "./records.js";
 import { Rows } from "./rows.js";
 
 export class Search {
@@ -12,7 +12,7 @@ export class Search {
     this.tools = element("div", { class: "tools", hidden: true },
       button("Copy as CSV", () => this.export("copy")), button("Download CSV", () => this.export("download")));
     pane.append(this.note, this.tools);
-    this.rows = new Rows(pane, 52, (skip, limit) => this.fetch(skip, limit), record => recordRow(app, record, { withCluster: true }), "Records found");
+    this.rows = new Rows(pane, RECORD_ROW, (skip, limit) => this.fetch(skip, limit), record => recordRow(app, record, { withCluster: true }), "Records found");
     const typed = soon(() => this.run(), 180);
     $("search").addEventListener("input", typed);
     $("searching").addEventListener("submit", event => { event.preventDefault(); this.run(); this.focusFirst(); });
