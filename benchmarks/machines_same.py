@@ -1,6 +1,11 @@
-"""Many machines: the same tree as one makes, node for node, on all data, workers and blocks."""
+"""Many machines: the same tree as one makes, node for node, on all data, workers and blocks.
 
+In parts: `python -m benchmarks.machines_same NAME MODE`.
+"""
+
+import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +26,16 @@ WORKERS = {1: (None, 5000), 2: (None, 777), 4: (None,)}
 """How many workers with which numbers of rows in a block."""
 
 
-def run(names: Any = None) -> list[Row]:
+def run(names: Iterable[str] = DATA, modes: Iterable[str] = MODES) -> list[Row]:
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        for name in names or DATA:
+        for name in names:
             X = load(name, DATA[name])[0].astype(np.float32)
             X = np.concatenate([X, X[: len(X) // 50]])  # copies
             path = Path(folder) / f"{name}.npy"
             np.save(path, X)
-            for mode, settings in MODES.items():
+            for mode in modes:
+                settings = MODES[mode]
                 one = ClusterTree(X.shape[1], **settings)
                 one.insert(X)
                 told = [
@@ -52,3 +58,7 @@ def same(
     pairs = zip(used_rows(one._tree), used_rows(many._tree), strict=True)
     differ = [name for (name, a), (_, b) in pairs if not np.array_equal(a, b)]
     return f"differs in {differ}" if differ else "the same"
+
+
+if __name__ == "__main__":
+    run(sys.argv[1:2], sys.argv[2:3])

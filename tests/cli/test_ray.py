@@ -12,6 +12,8 @@ import pytest
 
 from object_store import object_store
 from perchtree import Collection, distributed
+from perchtree.inputs import arrays, batches
+from perchtree.inputs.batches import File
 
 HAS_RAY = importlib.util.find_spec("ray") is not None
 needs_ray = pytest.mark.skipif(
@@ -106,8 +108,12 @@ def test_from_python(perch, cluster, vectors):
     whole = Collection()
     whole.add(np.concatenate([np.load(vectors / name) for name in ("a.npy", "b.npy")]))
     assert np.array_equal(grown.tree.children, whole.tree.children)
-    with pytest.raises(ValueError, match="settings of its own: leave out linkage"):
-        distributed.add(grown, vectors / "b.npy", linkage="box")
+    boxes = distributed.fit(vectors, linkage="box", work=vectors.with_name("other"))
+    whole = Collection(linkage="box")
+    whole.add(np.concatenate([np.load(vectors / name) for name in ("a.npy", "b.npy")]))
+    assert np.array_equal(boxes.tree.children, whole.tree.children)
+    with pytest.raises(TypeError, match="linkages"):
+        distributed.fit(vectors, linkages="box")
 
 
 @needs_ray
@@ -148,6 +154,15 @@ def test_workers_unlike_this_machine(perch, cluster, vectors, monkeypatch):
         patched.setattr(np, "__version__", "0.1")
         error = perch.fails(*command)
     assert "this one has 0.1: install the same everywhere" in error
+
+    class Renamed(File):
+        """As if another version of perchtree were there."""
+
+    Renamed.__module__, Renamed.__qualname__ = File.__module__, "Renamed"
+    monkeypatch.setattr(batches, "Renamed", Renamed, raising=False)
+    monkeypatch.setattr(arrays, "File", Renamed)
+    error = perch.fails(*command)
+    assert "or has another version: install the same everywhere (System error: Can't get" in error
 
 
 @needs_ray

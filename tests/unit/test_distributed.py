@@ -32,6 +32,7 @@ from perchtree.distributed.worker import (
     carry_out,
     check_folder,
     check_machine,
+    opened,
 )
 from perchtree.inputs.batches import Columns, InputError
 
@@ -369,6 +370,44 @@ def test_it_goes_on_wherever_it_was_lost(tmp_path, persons, kept):
         assert len(done) == len(set(map(str, done)))  # nothing was done twice
 
 
+@pytest.mark.parametrize("n_before", [0, 50])
+def test_the_same_call_goes_on_after_an_interruption(tmp_path, n_before):
+    """With the collection that has some of the rows, or with one as it was before."""
+    X = grid(200)
+    np.save(tmp_path / "x.npy", X[n_before:])
+
+    def collection():
+        collection = Collection()
+        if n_before:
+            collection.add(X[:n_before])
+        return collection
+
+    class Interrupting(Losing):
+        def wait(self, handles, seconds):
+            try:
+                return super().wait(handles[:1], seconds)
+            except LostError:
+                raise KeyboardInterrupt from None
+
+    def run(into, workers):
+        stop = Stop()
+        asked = Asked(Input(str(tmp_path / "x.npy"), Columns()), tmp_path / "work", block_rows=10)
+        fit = Fit(into, asked, workers)
+        fit.run(stop)
+        assert stop.asked == (type(workers) is Interrupting)
+        return fit.n_resumed
+
+    first, again, expected = collection(), collection(), Collection()
+    run(first, Interrupting((200 - n_before) // 6))  # of some more tasks, in order
+    n_points = len(first)
+    assert n_before < n_points < 200
+    assert run(again, Here()) == n_points - n_before
+    assert run(first, Here()) == 0
+    expected.add(X)
+    assert_same(first, expected)
+    assert_same(again, expected)
+
+
 def test_parts_may_be_damaged_or_removed_at_any_time(tmp_path):
     np.save(tmp_path / "x.npy", grid(200))
     work = tmp_path / "work"
@@ -478,7 +517,7 @@ def test_parts_of_another_job_are_not_taken(tmp_path):
         def wait(self, handles, seconds):
             nonlocal n_late
             for block in range(5):
-                tasks.read_blocks(late._job, None, range(block, block + 1))
+                tasks.read_blocks(late._job, opened(late._job), None, range(block, block + 1))
                 part = late._job.found_path(block, range(block + 1))
                 save_part(part, {"near": near, "numbers": numbers}, n_pairs=0, computed=0)
                 n_late += 1
@@ -588,9 +627,52 @@ def test_other_machines_are_refused(tmp_path):
     folder = job.input._replace(name=str(tmp_path / "empty"))
     check_machine(job._replace(input=folder))
     size = (tmp_path / "x.npy").stat().st_size
-    for file in ((str(tmp_path / "empty/x.npy"), size), (str(tmp_path / "x.npy"), size + 1)):
+    for file in (job.file._replace(name=str(tmp_path / "empty/x.npy")),
+                 job.file._replace(n_bytes=size + 1)):  # fmt: skip
         with pytest.raises(OtherMachineError, match="empty: put it on a path that all machines"):
             check_machine(job._replace(input=folder, file=file))
+
+
+def test_files_that_are_not_those_of_the_driver(tmp_path):
+    """Rows would have other numbers."""
+    (tmp_path / "v").mkdir()
+    for name in "ab":
+        np.save(tmp_path / f"v/{name}.npy", grid(30))
+    (tmp_path / "v/notes.txt").write_text("of no concern")
+
+    class Changing(Here):
+        """Something happens to the files of the input once some of it is read."""
+
+        def __init__(self, change):
+            super().__init__()
+            self._change = change
+
+        def wait(self, handles, seconds):
+            if len(self.done) == 1:
+                self._change()
+            return super().wait(handles, seconds)
+
+    def fit(work, change):
+        workers = Changing(change)
+        return fit_here(tmp_path / "v", tmp_path / work, block_rows=10, workers=workers)
+
+    assert len(fit("w1", (tmp_path / "v/notes.txt").unlink)) == 60
+    with pytest.raises(OtherMachineError, match=r"sees other files at .*v than this one did"):
+        fit("w2", lambda: np.save(tmp_path / "v/aa.npy", grid(30)))
+    with pytest.raises(OtherMachineError, match="sees other files"):
+        fit("w3", (tmp_path / "v/b.npy").unlink)
+
+
+def test_a_machine_without_the_files_of_an_address(tmp_path):
+    """Their folder alone may be an empty mount point, of any file system."""
+    (tmp_path / "v").mkdir()
+    pq.write_table(pa.table({"v": list(grid(30))}), tmp_path / "v/a.parquet")
+    workers = Here()
+    fit_here((tmp_path / "v").as_uri(), tmp_path / "work", workers=workers)
+    check_machine(workers._job)
+    (tmp_path / "v/a.parquet").unlink()
+    with pytest.raises(OtherMachineError, match="v: put it on a path that all machines share"):
+        check_machine(workers._job)
 
 
 def test_a_machine_that_does_not_see_the_work_folder(tmp_path):

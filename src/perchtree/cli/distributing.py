@@ -50,10 +50,8 @@ def fit_on_cluster(
     *,
     quiet: bool,
 ) -> "tuple[Taken, str]":
-    """Insert an input and save the tree; what came of it, and by whom it was searched.
-
-    If it is interrupted, a tree that no folder keeps is saved in the work folder.
-    """
+    """Insert an input and save the tree, unless it is interrupted; what came of it, and by whom it
+    was searched."""
     from ..distributed.cluster import connected
     from ..distributed.fitting import SNAPSHOT_SECONDS, Asked, Fit
     from ..distributed.job import Input
@@ -80,8 +78,6 @@ def fit_on_cluster(
     if not stop.asked:
         collection.save(path)
         fit.done()
-    elif not collection.is_kept:
-        fit.save_snapshot()
     return taken, f", searched by {count(n_workers, 'worker')}"
 
 

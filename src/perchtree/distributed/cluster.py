@@ -212,11 +212,13 @@ class RayWorkers:
             return self._ray.get(handle)
         except self._ray.exceptions.RayTaskError as error:
             cause = error.cause
-            if isinstance(cause, ModuleNotFoundError) or "ModuleNotFoundError" in str(error):
+            # What is sent cannot be read there: something is missing, or is another version.
+            unread = ModuleNotFoundError, self._ray.exceptions.RaySystemError
+            if isinstance(cause, unread) or "ModuleNotFoundError" in str(error):
                 told = " ".join(str(cause).partition("traceback:")[0].split())[:100]
                 raise OtherMachineError(
-                    "a machine of the cluster lacks perchtree, or something it needs: install the "
-                    f"same everywhere ({told})"
+                    "a machine of the cluster lacks perchtree, or something it needs, or has "
+                    f"another version: install the same everywhere ({told})"
                 ) from None
             raise cause from None
         except self._ray.exceptions.RayError as error:

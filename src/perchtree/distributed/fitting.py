@@ -21,8 +21,8 @@ from ..settings import Settings
 from ..tree import ClusterTree
 from .celled import CellsOfWorkers
 from .cluster import Workers
-from .folder import WorkFolder, as_facts, holds_base, save_base
-from .job import Input, Job, cut, fingerprint, own_versions
+from .folder import WorkFolder, holds_base, save_base
+from .job import Input, Job, cut, fingerprint, fingerprint_of, own_versions
 from .numbering import Numbering
 from .parts import from_bytes
 from .replaying import replay
@@ -104,13 +104,16 @@ class Fit:
             intake = _Intake(self, first_row, self._asked)
             if not self.collection.is_kept:
                 intake.checkpoint_to(str(self._run.job.snapshot_path), self._asked.seconds)
-            return intake.run(stop)
+            taken = intake.run(stop)
+            if stop.asked:
+                self._save_snapshot()
+            return taken
 
-    def save_snapshot(self) -> None:
+    def _save_snapshot(self) -> None:
         """Save how far it has come, for the same command if it is given again."""
-        if self._job is not None and len(self.collection):
+        if len(self.collection) and not self.collection.is_kept:
             self.keep_folder()
-            self.collection.save(self._job.snapshot_path)
+            self.collection.save(self._run.job.snapshot_path)
 
     def done(self) -> None:
         """The tree is saved: forget what was only kept for an interruption."""
@@ -127,7 +130,8 @@ class Fit:
         """Read the input, and go on with an earlier fit if there is one; the next row to insert."""
         collection, mark = self.collection, fingerprint(**self._facts())
         job, came = self._folder.job(mark), collection
-        if job is not None and not collection.is_kept:
+        is_as_it_began = job is not None and self._changes == job.changes
+        if job is not None and is_as_it_began and not collection.is_kept:
             came = self._folder.snapshot(job) or collection
         next_row = None
         if job is not None and holds_base(job, came._tree):
@@ -182,14 +186,16 @@ class Fit:
             for name in sorted(columns):
                 digest.update(np.asarray(columns[name]).tobytes())
             encoder = [meta, digest.hexdigest()]
-        base = None
-        if not collection.is_kept and collection._tree is not None:
-            base = [collection.next_id, collection._tree.changes]
-        return as_facts(self._asked.input) | {
-            "settings": settings, "encoder": encoder, "base": base,
+        return self._asked.input._asdict() | {
+            "files": self._source.files(), "settings": settings, "encoder": encoder,
             "skip_rows": self._asked.skip_rows, "block_rows": self._asked.block_rows,
             "versions": own_versions(),
         }  # fmt: skip
+
+    @property
+    def _changes(self) -> int:
+        tree = self.collection._tree
+        return 0 if tree is None else tree.changes
 
     def _new_job(self) -> Job:
         collection, asked = self.collection, self._asked
@@ -201,6 +207,7 @@ class Fit:
             check_features(collection, peeked)
         n_features = peeked.X.shape[1]
         block_rows, task_blocks = cut(n_rows - first_row, n_features, asked.block_rows)
+        files = self._source.files()
         return Job(
             folder=str(asked.work.resolve()),
             input=asked.input,
@@ -215,7 +222,9 @@ class Fit:
             task_blocks=task_blocks,
             versions=own_versions(),
             token=secrets.token_hex(8),
-            file=asked.input.a_file(),
+            changes=self._changes,
+            file=files[0],
+            files=fingerprint_of(files),
         )
 
     def _shown(self, figures: Figures) -> None:

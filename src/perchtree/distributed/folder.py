@@ -20,7 +20,7 @@ from ..collection import Collection
 from ..errors import CorruptFileError
 from ..files.locking import FileInUseError, lock_for_writing
 from ..files.replacing import replacing
-from ..inputs.batches import Columns
+from ..inputs.batches import Columns, File
 from ..tree import ClusterTree
 from .job import FOLDER_NAME, Input, Job
 from .parts import MissingPartError, load_part, save_part
@@ -68,7 +68,7 @@ class WorkFolder:
             name, columns, form, shuffle = fields["input"]
             picked = (tuple(value) if isinstance(value, list) else value for value in columns)
             fields["input"] = Input(name, Columns._make(picked), form, shuffle)
-            fields["file"] = tuple(fields["file"])
+            fields["file"] = File(*fields["file"])
             return Job(**fields)
         except (OSError, ValueError, KeyError, TypeError):
             return None
@@ -158,11 +158,3 @@ def _leaves_of(tree: ClusterTree) -> tuple[NDArray[np.int64], NDArray[np.int64]]
     rows = np.flatnonzero(ids != NONE)
     rows = rows[np.argsort(ids[rows])]
     return ids[rows], rows
-
-
-def as_facts(input: Input) -> dict[str, Any]:
-    """What makes an input the same as before."""
-    return {
-        "input": input.name, "files": input.files(), "columns": input.columns,
-        "form": input.form, "shuffle": input.shuffle,
-    }  # fmt: skip

@@ -1,12 +1,14 @@
 """`fit` and `add`, for use from Python."""
 
+import contextlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from .._progress import progress
 from ..collection import Collection
 from ..collection.intake import Stop, only_texts
-from ..encode.interface import Encoder, Learner, plain_texts
+from ..encode.interface import Learner, plain_texts
 from ..inputs.batches import Columns
 from ..inputs.stores import is_address, whole_name
 from .cluster import connected
@@ -15,12 +17,36 @@ from .job import Input
 from .running import Figures
 
 
-def fit(
+def fit(source: str | Path, *, ray: str = "auto", **options: Any) -> Collection:
+    """Make a collection of the rows of files that all machines of a Ray cluster see.
+
+    The tree is the one that a single machine makes, node for node.
+
+    Parameters
+    ----------
+    source : path
+        A `.npy` or Parquet file, or a folder of them, as for `add`.
+    ray : str
+        The cluster, as for `add`.
+    **options
+        Those of `add`; `encoder` and the settings of `Collection`.
+
+    Returns
+    -------
+    Collection
+    """
+    defaults = add.__kwdefaults__ or {}
+    of_add = {name: options.pop(name) for name in defaults if name in options}
+    collection = Collection(**options)
+    add(collection, source, ray=ray, **of_add)
+    return collection
+
+
+def add(
+    collection: Collection,
     source: str | Path,
     *,
-    into: Collection | None = None,
     ray: str = "auto",
-    encoder: str | Encoder | None = None,
     features: tuple[str, ...] = (),
     keys: str | None = None,
     classes: str | None = None,
@@ -30,25 +56,22 @@ def fit(
     work: str | Path | None = None,
     block_rows: int | None = None,
     verbose: bool = False,
-    **settings: Any,
-) -> Collection:
-    """Make a collection of the rows of files that all machines of a Ray cluster see.
+) -> None:
+    """Add the rows of files that all machines of a Ray cluster see to a collection.
 
     The tree is the one that a single machine makes, node for node.
 
     Parameters
     ----------
+    collection : Collection
+        If it has an encoder, workers make vectors of the texts.
     source : path
         A `.npy` or Parquet file, or a folder of them, which are taken in the order of their names.
         Parquet files may also be in an object store (s3://BUCKET/FOLDER) that pyarrow can reach.
-    into : Collection, optional
-        Add the rows to this one, which keeps its settings and its encoder; see also `add`.
     ray : str
         "auto" for the cluster that this machine is part of, HOST:PORT for another one, "local" for
         one that is started here and ends with this call. If this process is connected to a cluster
         already, that is used.
-    encoder : str or Encoder, optional
-        As of `Collection`: vectors are made of the texts, by the workers.
     features, keys, classes, texts : names of columns
         Of Parquet files: all columns that are not named otherwise are features.
     shuffle : int, optional
@@ -63,8 +86,6 @@ def fit(
         Rows that are searched together. The tree does not depend on it.
     verbose : bool
         Show a progress bar.
-    **settings
-        Those of `Collection`.
 
     Raises
     ------
@@ -72,71 +93,61 @@ def fit(
         If there is no cluster.
     ValueError
         If the input cannot be used, or machines are not alike; the message says what to do.
+    KeyboardInterrupt
+        After an interruption: rows that are in stay in, and the same call inserts the others.
     """
-    if into is None:
-        collection = Collection(encoder=encoder, **settings)
-    elif encoder is not None or settings:
-        names = ", ".join([*settings, *(["encoder"] if encoder is not None else [])])
-        raise ValueError(f"the collection has settings of its own: leave out {names}")
-    else:
-        collection = into
     check_settings(collection.settings)
     name = whole_name(str(source))
-    known = tuple(collection.feature_names or ())
-    columns = Columns(
-        tuple(features), keys, classes, texts, known, only_texts=collection.encoder is not None
-    )
-    input = Input(name, columns, None, shuffle)
-    _learn(collection, input)
-    if collection.encoder is not None:
-        input = input._replace(columns=columns._replace(only_texts=True))
-    if work is None:
-        if is_address(name):
-            raise ValueError("name a folder that all machines see, by work")
-        work = f"{name}.work"
-    asked = Asked(input, Path(work), skip_bad=skip_bad, block_rows=block_rows)
+    if work is None and is_address(name):
+        raise ValueError("name a folder that all machines see, by work")
+    columns = Columns(tuple(features), keys, classes, texts, tuple(collection.feature_names or ()))
+    input = _learned(collection, Input(name, columns, None, shuffle))
+    asked = Asked(input, Path(work or f"{name}.work"), skip_bad=skip_bad, block_rows=block_rows)
+    stop = Stop()
     with connected(ray, collection.settings.n_jobs) as workers:
         grown = Fit(collection, asked, workers)
-        with progress(grown.size or 0, verbose) as bar:
-            shown = 0
-
-            def show(_figures: Figures, next_id: int) -> None:
-                nonlocal shown
-                bar.update(next_id - first - shown)
-                shown = next_id - first
-
-            first = collection.next_id
-            grown.show = show
-            stop = Stop()
+        with _shown(collection, grown.size or 0, verbose) as grown.show:
             grown.run(stop)
-        if stop.asked:
-            raise KeyboardInterrupt(
-                f"{collection.next_id - first:,} rows are in, and the collection is whole; the "
-                "same call goes on from its last snapshot"
-            )
-        grown.done()
-    return collection
+    if stop.asked:
+        raise KeyboardInterrupt(
+            f"there are {len(collection):,} points now: the same call inserts the other rows"
+        )
+    grown.done()
 
 
-def add(collection: Collection, source: str | Path, **options: Any) -> None:
-    """Add the rows of files to a collection, by the workers of a Ray cluster.
+@contextlib.contextmanager
+def _shown(
+    collection: Collection, n_rows: int, verbose: bool
+) -> Iterator[Callable[[Figures, int], None]]:
+    """A bar that shows how many rows are in, if it is wanted."""
+    shown = collection.next_id
+    with progress(n_rows, verbose) as bar:
 
-    The options are those of `fit`, without an encoder and settings: a collection has its own.
-    """
-    fit(source, into=collection, **options)
+        def show(_figures: Figures, next_id: int) -> None:
+            nonlocal shown
+            bar.update(next_id - shown)
+            shown = next_id
+
+        yield show
 
 
-def _learn(collection: Collection, input: Input) -> None:
-    """Let an encoder that learns see all texts once, as on one machine."""
-    source = input.open()
-    batches = source.between(0, source.size or 0, 10_000)
-    first = next(batches, None)
-    if len(collection) or first is None:
-        return
-    if collection.encoder is None and only_texts(first):
-        collection.use_encoder("auto")
-    encoder = collection.encoder
-    if isinstance(encoder, Learner) and encoder.n_texts == 0:
-        again = source.between(0, source.size or 0, 10_000)
-        texts = (text for batch in again for text in plain_texts(batch.companions["texts"]))
-        collection.encoder = encoder.learned(texts)
+def _learned(collection: Collection, input: Input) -> Input:
+    """The input as the collection reads it; its encoder has seen all texts once if it learns, as
+    on one machine."""
+    if len(collection) == 0:
+        source = _read_by(collection, input).open()
+        first = next(source.between(0, source.size or 0, 10_000), None)
+        if first is not None and collection.encoder is None and only_texts(first):
+            collection.use_encoder("auto")
+        encoder = collection.encoder
+        if isinstance(encoder, Learner) and encoder.n_texts == 0:
+            batches = source.between(0, source.size or 0, 10_000)
+            texts = (text for batch in batches for text in plain_texts(batch.companions["texts"]))
+            collection.encoder = encoder.learned(texts)
+    return _read_by(collection, input)
+
+
+def _read_by(collection: Collection, input: Input) -> Input:
+    """The input without features, if vectors are made of the texts."""
+    is_encoded = collection.encoder is not None
+    return input._replace(columns=input.columns._replace(only_texts=is_encoded))

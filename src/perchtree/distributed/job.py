@@ -15,9 +15,8 @@ import numba
 import numpy as np
 
 from .. import __version__
-from ..inputs.batches import Columns, InputError, Ranged
+from ..inputs.batches import Columns, File, InputError, Ranged
 from ..inputs.opening import open_input
-from ..inputs.parquet import Parquet
 from ..inputs.stores import Store, is_address
 
 FEWEST_ROWS, MOST_ROWS = 1024, 2**15
@@ -57,27 +56,14 @@ class Input(NamedTuple):
             )
         return cast(Ranged, source)
 
-    def a_file(self) -> tuple[str, int]:
-        """The first of its files, and the size of that."""
-        name, n_bytes, _ = self.files()[0]
-        return name, n_bytes
-
-    def has(self, name: str, n_bytes: int) -> bool:
+    def has(self, file: File) -> bool:
         """Whether this machine sees a file of it. A folder alone may be an empty mount point."""
         if is_address(self.name):
-            return Store(self.name).exists()
+            return Store(self.name).has(file)
         try:
-            return Path(name).stat().st_size == n_bytes
+            return Path(file.name).stat().st_size == file.n_bytes
         except OSError:
             return False
-
-    def files(self) -> list[list[Any]]:
-        """Name, size and time of every file: other files are another input."""
-        if is_address(self.name):
-            return [[str(path), size, time] for path, size, time in Store(self.name).files()]
-        path = Path(self.name)
-        found = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
-        return [[str(p), p.stat().st_size, p.stat().st_mtime_ns] for p in found]
 
 
 class Job(NamedTuple):
@@ -104,8 +90,12 @@ class Job(NamedTuple):
     token: str
     """Of no other job: what workers have read, and the parts that they write, belong to this one,
     even if a worker of an earlier job in the same work folder comes late."""
-    file: tuple[str, int]
-    """A file of the input, and its size: every machine has to see it."""
+    changes: int
+    """Of the tree, before the job began."""
+    file: File
+    """The first one of the input: a machine that does not see it does not share the input."""
+    files: str
+    """A fingerprint of all of them: whoever reads rows has to see the same ones."""
 
     @property
     def n_blocks(self) -> int:
@@ -162,14 +152,6 @@ class Job(NamedTuple):
         return self.path("snapshot.perch")
 
 
-def opened(job: Job) -> Ranged:
-    """The input, with what is known of it already."""
-    source = job.input.open()
-    if isinstance(source, Parquet) and job.n_features:
-        source.n_features = job.n_features
-    return source
-
-
 def cut(n_rows: int, n_features: int, block_rows: int | None) -> tuple[int, int]:
     """Rows of a block, and blocks that a task compares one with.
 
@@ -202,6 +184,11 @@ def _digest_of_sources() -> str:
     for source in sorted(root.rglob("*.py")):
         digest.update(str(source.relative_to(root)).encode() + source.read_bytes())
     return digest.hexdigest()
+
+
+def fingerprint_of(files: list[File]) -> str:
+    """By which machines tell that they see the same files; their clocks may differ."""
+    return fingerprint(files=[(file.name, file.n_bytes) for file in files])
 
 
 def fingerprint(**facts: Any) -> str:

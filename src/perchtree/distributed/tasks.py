@@ -11,23 +11,22 @@ from numpy.typing import NDArray
 
 from .._validate import as_points
 from ..encode.interface import Encoder, encode_texts, plain_texts
-from ..inputs.batches import Batch, InputError
+from ..inputs.batches import Batch, InputError, Ranged
 from ..search.axes import find_axes
 from ..search.exact import AHEAD_ROWS
 from ..search.images import make_space
 from ..search.products import Nearest, Points, scan
 from ..search.scanning import MANY_ROWS, is_poor
 from .holding import Block, Held, save_axes
-from .job import Job, opened
+from .job import Job
 from .parts import as_bytes, load_part, save_part
 
 SAMPLE = 2**15
 """Rows among which neighbours of a few are looked for, to see on which axes rows differ."""
 
 
-def read_blocks(job: Job, encoder: Encoder | None, blocks: range) -> None:
+def read_blocks(job: Job, source: Ranged, encoder: Encoder | None, blocks: range) -> None:
     """Read rows of the input, check and encode them: a part for each block."""
-    source = opened(job)
     for block in blocks:
         rows = job.rows_of(block)
         batches = source.between(rows.start, rows.stop, len(rows))

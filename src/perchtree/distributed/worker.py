@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from ..encode.interface import Encoder
+from ..inputs.batches import Ranged
+from ..inputs.parquet import Parquet
 from . import tasks
 from .holding import Held
-from .job import Job, own_versions
+from .job import Job, fingerprint_of, own_versions
 from .looking import HeldRows, look_into_cells
 from .parts import MissingPartError
 
@@ -74,7 +76,7 @@ def check_machine(job: Job) -> None:
             raise OtherMachineError(
                 f"machine {host} has {name} {own[name]}, this one has {wanted}: {hint}"
             )
-    if not job.input.has(*job.file):
+    if not job.input.has(job.file):
         raise UnseenError(host, job.input.name)
 
 
@@ -83,6 +85,19 @@ def check_folder(job: Job) -> None:
     check_machine(job)
     if not job.mark_path.exists():
         raise UnseenError(platform.node(), job.folder)
+
+
+def opened(job: Job) -> Ranged:
+    """The input, if this machine sees the files that the fit was begun with."""
+    source = job.input.open()
+    if fingerprint_of(source.files()) != job.files:
+        raise OtherMachineError(
+            f"machine {platform.node()} sees other files at {job.input.name} than this one did "
+            "when it began: leave them as they are, on a path that all machines share"
+        )
+    if isinstance(source, Parquet) and job.n_features:
+        source.n_features = job.n_features
+    return source
 
 
 def _holding(job: Job, kind: Callable[[Job], T]) -> T:
@@ -96,7 +111,7 @@ def _holding(job: Job, kind: Callable[[Job], T]) -> T:
 
 _KINDS: dict[str, Callable[..., None]] = {
     NOTHING: lambda _job, _encoder: None,
-    READ: tasks.read_blocks,
+    READ: lambda job, encoder, blocks: tasks.read_blocks(job, opened(job), encoder, blocks),
     COPIES: lambda job, _encoder: tasks.find_copies(job),
     AXES: lambda job, _encoder: tasks.find_shared_axes(job),
     SEARCH: lambda job, _encoder, *about: tasks.search_blocks(job, _holding(job, Held), *about),

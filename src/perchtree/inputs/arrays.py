@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from .._validate import as_list
 from ..inert import inert_line, short_list, short_name
-from .batches import Batch, Columns, InputError, as_text, join_texts, numbered, rows_that_fit
+from .batches import Batch, Columns, File, InputError, as_text, join_texts, numbered, rows_that_fit
 
 _PIECE = 2**20
 _NUMBERS = "biuf"
@@ -119,6 +119,9 @@ class NpyFile:
     def _within(self, file: Path) -> str:
         """What errors put before what they say about one of several files."""
         return "" if str(file) == self.name else f"{file.relative_to(self.name)}, "
+
+    def files(self) -> list[File]:
+        return [File.at(file) for file in self._files]
 
     def batches(self, n_rows: int) -> Iterator[Batch]:
         return self.between(0, self.size or 0, n_rows)

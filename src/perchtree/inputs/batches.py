@@ -5,6 +5,7 @@ import fnmatch
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -223,8 +224,26 @@ class Source(Protocol):
         ...
 
 
+class File(NamedTuple):
+    """One of the files that an input consists of."""
+
+    name: str
+    n_bytes: int
+    time: int
+    """When it was changed, in nanoseconds."""
+
+    @classmethod
+    def at(cls, path: Path) -> "File":
+        found = path.stat()
+        return cls(str(path), found.st_size, found.st_mtime_ns)
+
+
 class Ranged(Source, Protocol):
     """An input of which any range of rows can be read, by anyone who opens it."""
+
+    def files(self) -> list[File]:
+        """The files with its rows, in their order."""
+        ...
 
     def between(self, start: int, stop: int, n_rows: int) -> Iterator[Batch]:
         """Rows from `start` up to, but without, `stop`, in batches of at most `n_rows` rows."""

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterator
-from pathlib import Path, PurePath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from ..inert import inert_line, short_name
 from .batches import (
     Batch,
     Columns,
+    File,
     InputError,
     as_text,
     check_unique,
@@ -48,7 +49,7 @@ class Parquet:
         else:
             self._store = Store(path)
             self._root = self._store.place
-            self._files = [file for file, _, _ in self._store.files()]
+            self._files = [PurePosixPath(file.name) for file in self._store.files()]
         if not self._files:
             raise InputError("there are no .parquet files in this folder")
         counts = list(map(self._count_rows, self._files))
@@ -90,6 +91,11 @@ class Parquet:
         return bool(
             types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
         )
+
+    def files(self) -> list[File]:
+        if self._store is not None:
+            return self._store.files()
+        return [File.at(Path(file)) for file in self._files]
 
     def batches(self, n_rows: int) -> Iterator[Batch]:
         return self.between(0, self.size or 0, n_rows)

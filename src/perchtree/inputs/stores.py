@@ -4,7 +4,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
 from ..inert import inert_line
-from .batches import InputError
+from .batches import File, InputError
 
 
 def is_address(name: str) -> bool:
@@ -33,20 +33,27 @@ class Store:
         self.place = PurePosixPath(place)
 
     def exists(self) -> bool:
+        return bool(self._info(self.place).type != self._fs.FileType.NotFound)
+
+    def has(self, file: File) -> bool:
+        """Whether there is such a file, of that size."""
+        return bool(self._info(file.name).size == file.n_bytes)
+
+    def _info(self, place: object) -> Any:
         try:
-            (info,) = self._system.get_file_info([str(self.place)])
+            return self._system.get_file_info([str(place)])[0]
         except OSError as error:
             raise InputError(f"it cannot be reached: {inert_line(error, 200)}") from None
-        return bool(info.type != self._fs.FileType.NotFound)
 
-    def files(self) -> list[tuple[PurePosixPath, int, Any]]:
-        """Path, size and time of the file, or of all Parquet files of the folder."""
-        (info,) = self._system.get_file_info([str(self.place)])
+    def files(self) -> list[File]:
+        """The file, or all Parquet files of the folder, in the order that paths have."""
+        info = self._info(self.place)
         found = [info]
         if info.type == self._fs.FileType.Directory:
             inside = self._fs.FileSelector(str(self.place), recursive=True)
             found = [f for f in self._system.get_file_info(inside) if f.path.endswith(".parquet")]
-        return sorted((PurePosixPath(f.path), int(f.size or 0), f.mtime_ns) for f in found)
+        files = [File(f.path, int(f.size or 0), f.mtime_ns) for f in found]
+        return sorted(files, key=lambda file: PurePosixPath(file.name))
 
     def open(self, path: PurePath) -> Any:
         return self._system.open_input_file(str(path))
