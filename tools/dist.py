@@ -3,6 +3,8 @@
 For every Python from 3.11 on that is found, the wheel is installed with all extras of users, once
 with the newest versions of its dependencies that the installer finds and once with the oldest that
 it allows, and used. Others are skipped, and that is said. The demo runs once, from the wheel.
+
+`python -m tools.dist 3.12 3.13:oldest` checks only these.
 """
 
 import os
@@ -22,6 +24,7 @@ from packaging.requirements import Requirement
 PROJECT = Path(__file__).parents[1]
 DIST = PROJECT / "dist"
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+WHICH = ("newest", "oldest")
 EXTRA = "all"
 
 SMOKE = """
@@ -44,15 +47,16 @@ import perchtree.plot, perchtree.serve.application, pyarrow
 """
 
 
-def main() -> int:
+def main(only: list[str]) -> int:
     wheel = build()
     checked, skipped = [], []
     for version in PYTHONS:
+        wanted = [which for which in WHICH if not only or {version, f"{version}:{which}"} & {*only}]
         python = find_python(version)
         if python is None:
-            skipped.append(version)
+            skipped += [version] if wanted else []
             continue
-        for which in ("newest", "oldest"):
+        for which in wanted:
             with environment(python) as folder:
                 print(f"== Python {version}, {which} dependencies", flush=True)
                 install(folder, wheel, oldest(wheel, version) if which == "oldest" else [])
@@ -154,4 +158,4 @@ def run(command: list[object], folder: Path | None = None) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
