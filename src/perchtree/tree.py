@@ -42,6 +42,9 @@ LARGEST_ROWS = 4096
 LARGEST_VALUES = 2**23
 """Rows searched together, and values in them."""
 
+_FIXED = frozenset(("n_features", "settings", *FIXED))
+"""Attributes that a tree keeps."""
+
 _FORMAT = 5
 """Of pickles: changes with the arrays, which kernels trust."""
 
@@ -621,8 +624,7 @@ class ClusterTree(CuttableTree):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        made = "_storage" in vars(self)
-        if made and name in ("n_features", "settings", *FIXED):
+        if name in _FIXED and "_storage" in vars(self):
             raise AttributeError(f"{name} is fixed when a tree is made: make another one")
         if name == "n_jobs":
             changed = dataclasses.replace(self.settings, n_jobs=value)

@@ -99,20 +99,21 @@ class ScanSearch(Search):
         The points that were in the tree when a search begins stay where they are while others are
         inserted; the batch in between is searched as rows.
         """
-        n_jobs, waiting = self.n_jobs, None
+        n_jobs, waiting, background = self.n_jobs, None, None
         pieces = (
             batch[first : first + AHEAD_ROWS]
             for batch in batches
             for first in range(0, len(batch), AHEAD_ROWS)
         )
-        with ExitStack() as held, Background(n_jobs) as background:
+        with ExitStack() as held:
             for rows in pieces:
                 cheaper = self._cheaper(tree, rows, self.k, done)
                 if cheaper is None:
-                    if waiting is None:
+                    if background is None:
                         # Changing the number of BLAS threads wakes them, and they spin: so it is
                         # done once for all batches, and not at all where there are no products.
                         held.enter_context(one_blas_thread())
+                        background = held.enter_context(Background(n_jobs))
                     self._images.follow(tree, len(rows))
                     snapshot = Snapshot.of(tree, waiting)
                     search = functools.partial(
