@@ -21,7 +21,7 @@ from .regrowing import DISSOLVED, SAMPLE, Grow, Regrown, rows_of
 
 Values = NDArray[np.float64]
 
-_NULLS = 2
+_NULLS = 10
 """Trees without clusters, each of a sample."""
 _DAMPING = 0.5
 _COARSEST = 1 / 16
