@@ -63,7 +63,7 @@ def _scales_with_n(results: Results, scale: Scale) -> str:
         early = float(np.median(times[points >= points[-1] / 4][:5]))
         wins += late < 2 * early
         cells.append(
-            f"{run.data} {early:,.0f} microseconds an insert at {points[-1] // 4:,} points, "
+            f"{run.data} {early:,.0f} microseconds per insert at {points[-1] // 4:,} points, "
             f"{late:,.0f} at {points[-1]:,}, depth {seen['depth'][-1]}"
         )
     return (

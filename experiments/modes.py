@@ -58,7 +58,7 @@ def by_data_set() -> Iterator[str]:
     for what, title in (
         ("purity", "Dendrogram purity"),
         ("depth", "Largest (mean) depth"),
-        ("rotations", "Masking + balance rotations a point"),
+        ("rotations", "Masking + balance rotations per point"),
         ("time", "Time, search included"),
     ):
         yield f"**{title}** (masking / balance)\n"
@@ -96,7 +96,10 @@ def page() -> Iterator[str]:
         f"{platform.machine()}, Python {platform.python_version()}, NumPy {np.__version__}, "
         f"Numba {numba.__version__}, two threads; one random order (seed 0).\n"
     )
-    yield "The rules are described in ARCHITECTURE.md. `published / size` is the default.\n"
+    yield (
+        'The rules of `linkage="box"`, the published tree, are described in '
+        "[how-it-works.md](how-it-works.md); `published / size` is its default.\n"
+    )
     yield f"## Up to {ROWS:,} rows\n"
     yield from by_data_set()
     yield "## Trees that are not pure on separable data\n"

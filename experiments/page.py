@@ -31,9 +31,9 @@ width 120 (the paper: 5 for each of 24 threads), collapsed modes with L = N / 5.
 nearest neighbours by A* or, where that is faster, by products of matrices; the tree is the same.
 "PERCH, A*" in the table of seconds always takes the paper's search. "grafted" is our purer mode.
 BIRCH: scikit-learn's; "online" is its CF tree after one pass, scored as a tree with many children
-a node; "rebuild" inserts the means of its subclusters, without weights, into a new tree. MB-HAC,
+per node; "rebuild" inserts the means of its subclusters, without weights, into a new tree. MB-HAC,
 HKMeans, StreamKM++ (SKM++) and BICO are written here from their descriptions and tested against
-slow versions or on data with known answers; coresets have 5 or 20 points a cluster, or 200 if
+slow versions or on data with known answers; coresets have 5 or 20 points per cluster, or 200 if
 that is at most 2,000 points (StreamKM++'s authors take 200, which is most of our other data).
 K-means, MB-KM, o-MB-KM, DBSCAN: scikit-learn. HAC: fastcluster. Settings come from a small grid
 (`experiments/algorithms/registry.py`). On small data, as in the paper, the setting with the best
