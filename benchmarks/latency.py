@@ -7,7 +7,7 @@ import numpy as np
 
 from perchtree import ClusterTree
 
-from .common import Row, load, seconds
+from .common import Row, resampled, seconds
 
 
 def run() -> list[Row]:
@@ -62,11 +62,3 @@ def asking(n_rows: int = 100_000, d: int = 64) -> list[Row]:
             "99th percentile <= 100 ms",
         )
     ]
-
-
-def resampled(n_rows: int) -> "np.ndarray[tuple[int, int], np.dtype[np.float32]]":
-    """clinc150, drawn again and again with a little noise."""
-    X, _ = load("clinc150")
-    rng = np.random.default_rng(0)
-    rows = X[rng.integers(0, len(X), n_rows)]
-    return (rows + 0.02 * rng.normal(size=rows.shape)).astype(np.float32)

@@ -22,18 +22,10 @@ from perchtree.search.images import make_space, rotate_rows
 from perchtree.search.products import Nearest, Points, scan
 from perchtree.search.threads import one_blas_thread
 
-from .common import Row, load, seconds
+from .common import Row, resampled, seconds
 
 ROWS = 100_000
 K = 5
-
-
-def resampled(n_rows: int, seed: int = 0) -> Any:
-    """clinc150 with small noise."""
-    X, rng = load("clinc150")[0], np.random.default_rng(seed)
-    rows = X[rng.integers(0, len(X), n_rows)]
-    noise = 0.1 * float(np.sqrt((X.var(axis=0)).mean()))
-    return (rows + noise * rng.normal(size=rows.shape)).astype(np.float32)
 
 
 def by_threads(X: Any, n_jobs: int) -> float:

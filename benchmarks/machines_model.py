@@ -16,8 +16,8 @@ from perchtree.distributed.cluster import connected
 from perchtree.distributed.measuring import make_rows, measure
 from perchtree.distributed.model import Plan, cells_plan, exact_plan
 
-from .common import Row, seconds
-from .machines import fit_of, resampled
+from .common import Row, resampled, seconds
+from .machines import fit_of
 
 DIMS = (64, 384, 1024)
 SIZES = (20_000, 60_000)

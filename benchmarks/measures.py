@@ -18,6 +18,9 @@ def run() -> list[Row]:
     cut = seconds(lambda: tree.cut(7))
     again = seconds(lambda: tree.cut([10, 100, 1000]))
     scatter = seconds(lambda: tree.cut(7, criterion="scatter"))
+    small.cut(min_cluster_size=2)
+    persistent = seconds(lambda: tree.cut(min_cluster_size=50))
+    found = seconds(tree.cut)
     one = seconds(lambda: tree.cluster_of(5, distance=100.0))
 
     n_points = 1_000_000
@@ -31,6 +34,8 @@ def run() -> list[Row]:
         Row("  first cut, numbering included", f"{number + cut:.2f} s", "< 3 s"),
         Row("  three more cuts", f"{again:.2f} s"),
         Row("  first cut by scatter", f"{scatter:.2f} s"),
+        Row("  clusters that persist, of at least 50 points", f"{persistent:.2f} s", "<= 2 s"),
+        Row("  clusters with a minimum size found from the data", f"{found:.2f} s"),
         Row("  the cluster of one point", f"{1e6 * one:.0f} us"),
         Row("a chain of 1,000,000 points, 100,000 classes: purity", f"{deep:.1f} s", "seconds"),
     ]

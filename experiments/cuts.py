@@ -6,6 +6,7 @@ python -m experiments.cuts [--rows N] [--orders N] [--only NAME ...] [--keep FIL
 import argparse
 import json
 import math
+import os
 import platform
 import time
 from collections.abc import Callable, Iterator
@@ -154,8 +155,8 @@ def page(results: dict[str, list[Run]], rows: int, orders: int) -> Iterator[str]
     yield "# From trees to clusters\n"
     yield "Written by `python -m experiments.cuts` from runs of its own; nothing is typed by hand."
     yield (
-        f"{platform.machine()}, grafted trees (the default) of up to {rows:,} rows, mean over "
-        f"{orders} random orders. Pairwise F1.\n"
+        f"{platform.machine()}, cores: {len(os.sched_getaffinity(0))}. Grafted trees (the default) "
+        f"of up to {rows:,} rows, mean over {orders} random orders. Pairwise F1.\n"
     )
     yield (
         f"The rules were meant to be chosen on {', '.join(CHOOSING)}, and the other data sets, "
