@@ -30,7 +30,7 @@ def words_of(text: str) -> list[str]:
 
 
 class Name(NamedTuple):
-    """What a cluster is about."""
+    """The name of a cluster."""
 
     words: tuple[str, ...]
     """Its keywords, best first."""
@@ -107,7 +107,7 @@ class Terms:
 
 
 class Keywords:
-    """Finds the words that tell most of a group of texts.
+    """Finds the words that best describe a group of texts.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class Keywords:
     everything : Counted
         All texts, to compare with.
     n_words : int
-        How many words of a group are told, at most.
+        The maximum number of words per group.
     """
 
     def __init__(self, words: list[str], everything: Counted, n_words: int) -> None:

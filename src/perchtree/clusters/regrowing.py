@@ -1,8 +1,8 @@
-"""How far clusters are found again in a tree of the same points in another order.
+"""Whether clusters are found again in a tree of the same points in another order.
 
-Clusters that depend on the order of the points tell little about the points. So some whole
-subtrees, which keep clusters whole, are grown anew in two random orders. For each point, the
-Jaccard coefficient of its clusters in both trees says how far its cluster is found again. Hennig
+Clusters that depend on the order of the points say little about the points. So some whole subtrees,
+which do not split clusters, are rebuilt in two random orders. For each point, the Jaccard
+coefficient of its clusters in both trees measures how well its cluster is found again. Hennig
 ("Cluster-wise assessment of cluster stability", 2007) calls a cluster dissolved if that is at most
 a half.
 """
@@ -28,11 +28,11 @@ SAMPLE = 2048
 FARTHEST = 1e15
 """Coordinates that no tree refuses, in any number of dimensions."""
 DISSOLVED = 0.5
-"""Clusters of which no more is found again tell little."""
+"""Clusters of which no more is found again say little."""
 
 
 class Regrown:
-    """A part of a tree, grown anew in two orders as soon as something is asked about it."""
+    """A part of a tree, rebuilt in two orders when it is first needed."""
 
     def __init__(self, tree: Tree, table: NodeTable, grow: Grow) -> None:
         self._tree, self._table, self._grow = tree, table, grow

@@ -117,7 +117,7 @@ class NpyFile:
         return maps, widest
 
     def _within(self, file: Path) -> str:
-        """What errors put before what they say about one of several files."""
+        """The prefix of errors about one of several files."""
         return "" if str(file) == self.name else f"{file.relative_to(self.name)}, "
 
     def files(self) -> list[File]:
