@@ -286,7 +286,8 @@ def test_blas_is_held_to_one_thread_whichever_thread_asks():
     """threadpoolctl listens to one thread only, as long as it lives."""
     from threadpoolctl import ThreadpoolController
 
-    blas = ThreadpoolController().select(user_api="blas").lib_controllers[0]
+    libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+    blas = next((lib for lib in libraries if "numpy" in lib.filepath), libraries[0])
     before, seen = blas.get_num_threads(), []
 
     def in_another_thread():
