@@ -199,8 +199,8 @@ def check(path):
     return done.stdout.replace(str(path.parent) + "/", "").strip()
 
 
-def load(seconds=600, readers=50, writers=4, kills=1):
-    """Readers and writers for so long; then again, with a kill in the middle."""
+def load(seconds=600, readers=50, writers=4, kills=5):
+    """Readers and writers for so long; then again, with a kill in the middle, several times."""
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "load.perchdb"
         begin(path)
@@ -245,7 +245,7 @@ def kill(path, said, readers, writers):
         deadline, before = time.monotonic() + 60, len(said.times["POST /points"])
         while len(said.times["POST /points"]) < before + 20 and time.monotonic() < deadline:
             time.sleep(0.01)
-        time.sleep(2 * random.random())
+        time.sleep(5 * random.random())
         process.kill()
     with Process(path, "-q") as process:
         lost, back = said.check(process.url)
