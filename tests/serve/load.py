@@ -19,6 +19,8 @@ from serving import SETTINGS, Process
 from perchtree import Client, Collection, ServiceError
 
 D = 16
+DISTANCE = 1.5
+"""Of standing clusters: what the writers add lies around 50 points, about 1.1 apart."""
 MOST = 1500
 """Records of each writer, so that memory has no reason to grow."""
 LONG = 300
@@ -205,7 +207,7 @@ def load(seconds=600, readers=50, writers=4, kills=5):
         path = Path(name) / "load.perchdb"
         begin(path)
         said = Acknowledged()
-        with Process(path, "-q") as process:
+        with Process(path, "-q", "--distance", DISTANCE) as process:
             memory = []
             with working(process.url, said, readers, writers):
                 deadline = time.monotonic() + seconds

@@ -50,8 +50,9 @@ MADE_BY, SWEEP = "made_by", "sweep"
 _SNAPSHOT_ROWS, _SNAPSHOT_SHARE = 5_000, 4
 _CLOSING_ROWS, _CLOSING_SHARE = 1_000, 50
 """A snapshot is due after so many changes, and one in so many points; less when closing."""
-_COMPACT_ROWS, _COMPACT_SHARE = 10_000, 4
-"""Compaction is due after so many removals, and one in so many points."""
+_COMPACT_ROWS, _COMPACT_SHARE, _COMPACT_EVENTS = 10_000, 4, 10
+"""Compaction is due after so many removals, one in so many points, and one in so many events of
+standing clusters: it takes a look at all points, and writes all events anew."""
 
 
 class Beginning(NamedTuple):
@@ -316,7 +317,9 @@ class Store:
     def _is_compaction_due(self, tree: ClusterTree) -> bool:
         n_points = tree.n_points
         removed = tree.next_id - n_points - self._removed_at_base
-        return removed > max(_COMPACT_ROWS, n_points // _COMPACT_SHARE)
+        if removed <= max(_COMPACT_ROWS, n_points // _COMPACT_SHARE):
+            return False
+        return removed > self.events.last() // _COMPACT_EVENTS
 
     def _snapshot_aside(self, tree: ClusterTree) -> None:
         # A failure makes the collection read-only: whoever changes it next is told why.
