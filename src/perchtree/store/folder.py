@@ -33,6 +33,7 @@ from .schema import (
     connect,
     create_tables,
     exists_in,
+    move_log,
     plain_errors,
     truncate_log,
     update_tables,
@@ -269,7 +270,10 @@ class Store:
         """Erase from the disk what is in no table any longer; nothing else writes meanwhile."""
         remove_before(self.folder, number)
         connection.execute("VACUUM")
-        if not truncate_log(connection):
+        move_log(connection)  # so that little is left to do while reads of this process wait
+        with self.rows.lock:
+            is_empty = truncate_log(connection)
+        if not is_empty:
             return False
         connection.execute("DELETE FROM facts WHERE name = ?", (SWEEP,))
         return True
