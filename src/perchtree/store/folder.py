@@ -304,11 +304,13 @@ class Store:
         the collection read-only, and whoever changes it next is told why.
         """
         n_points, done = tree.n_points, _amount(tree) - self._at_snapshot
-        if self._is_compaction_due(tree):
-            with contextlib.suppress(OSError), tree.stored():
-                if self._is_compaction_due(tree):  # another thread may have been first
-                    self.compact(tree)
-        elif done > max(_SNAPSHOT_ROWS, n_points // _SNAPSHOT_SHARE) and (
+        with contextlib.suppress(OSError):
+            if self._is_compaction_due(tree):
+                with tree.stored():
+                    if self._is_compaction_due(tree):  # another thread may have been first
+                        self.compact(tree)
+                return
+        if done > max(_SNAPSHOT_ROWS, n_points // _SNAPSHOT_SHARE) and (
             (self._thread is None or not self._thread.is_alive()) and has_room_for(1)
         ):
             thread = threading.Thread(
