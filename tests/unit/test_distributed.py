@@ -18,7 +18,7 @@ from object_store import object_store
 from perchtree import Collection
 from perchtree._arrays import used_rows
 from perchtree.collection.intake import Stop
-from perchtree.distributed import tasks
+from perchtree.distributed import tasks, worker
 from perchtree.distributed.fitting import Asked, Fit
 from perchtree.distributed.holding import Held
 from perchtree.distributed.job import Input, cut
@@ -631,6 +631,17 @@ def test_other_machines_are_refused(tmp_path):
                  job.file._replace(n_bytes=size + 1)):  # fmt: skip
         with pytest.raises(OtherMachineError, match="empty: put it on a path that all machines"):
             check_machine(job._replace(input=folder, file=file))
+
+
+def test_a_worker_opens_the_input_once(tmp_path, monkeypatch):
+    """A folder may have thousands of files, and an order of all rows has to be drawn."""
+    np.save(tmp_path / "x.npy", grid(300))
+    opened_by, usual = [], Input.open
+    monkeypatch.setattr(Input, "open", lambda input: opened_by.append(input) or usual(input))
+    found = fit_here(tmp_path / "x.npy", tmp_path / "work", block_rows=10, shuffle=3)
+    assert len(opened_by) == 2  # by the driver, too
+    assert len(worker._held) == 1  # searching needs room for something else
+    assert_same(found, alone(tmp_path / "x.npy", shuffle=3))
 
 
 def test_files_that_are_not_those_of_the_driver(tmp_path):

@@ -170,9 +170,9 @@ def cells_plan(
         search = (looking + others) / n_workers + renewing
         seconds = search + tree
     held = n_rows * (row_bytes * 9 / 8 + 60)
-    # The driver keeps points that came since, in arrays that double; threads share the tree's.
-    later = n_rows * 3 // 10 if many else n_rows // 8
-    memory = tree_bytes(n_rows, n_features) + (PER_ROW + 12) * n_rows + later * row_bytes
+    # Cells have centres, a point belongs to a list; the driver has one more for those since.
+    memory = tree_bytes(n_rows, n_features) + 12 * n_rows + n_rows // 8 * row_bytes
+    memory += (PER_ROW + 24) * n_rows + 2 * block_rows * row_bytes if many else PER_ROW * n_rows
     return Plan(
         seconds=seconds,
         search=search,
