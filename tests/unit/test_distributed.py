@@ -18,7 +18,7 @@ from object_store import object_store
 from perchtree import Collection
 from perchtree._arrays import used_rows
 from perchtree.collection.intake import Stop
-from perchtree.distributed import tasks, worker
+from perchtree.distributed import holding, tasks, worker
 from perchtree.distributed.fitting import Asked, Fit
 from perchtree.distributed.holding import Held
 from perchtree.distributed.job import Input, cut
@@ -183,6 +183,16 @@ def test_the_driver_holds_few_blocks(tmp_path, monkeypatch):
     assert len(found) == 200
     assert len(refs) == 20
     assert most <= 2
+
+
+def test_what_a_worker_keeps_in_a_container(tmp_path, monkeypatch):
+    memory = holding.memory_of_machine()
+    limit = tmp_path / "memory.max"
+    monkeypatch.setattr(holding, "_LIMITS", (str(tmp_path / "none"), str(limit)))
+    for told, expected in (("max", memory), (f"{2**50}", memory), ("1000000", 1_000_000)):
+        limit.write_text(told + "\n")
+        assert holding.memory_of_machine() == expected
+    assert holding.kept_by_worker() < 500_000
 
 
 def test_axes_are_found_without_all_rows_in_memory(tmp_path, monkeypatch):
@@ -596,6 +606,26 @@ def test_tasks_are_balanced_and_cover_every_pair(tmp_path):
         assert max(map(len, spans)) <= 3
         assert max(map(len, spans)) - min(map(len, spans)) <= 1
     assert sum(kind == SEARCH for kind, _ in workers.done) == 20
+
+
+def test_tasks_are_thought_of_when_they_are_due(tmp_path, monkeypatch):
+    """Of a billion rows there would be millions."""
+    np.save(tmp_path / "x.npy", grid(400))
+    thought_of, most, usual = set(), 0, Run._search_task
+
+    def noting(run, block, span):
+        nonlocal most
+        task = usual(run, block, span)
+        thought_of.add(task.path)
+        most = max(most, len(thought_of) - sum(kind == SEARCH for kind, _ in workers.done))
+        return task
+
+    monkeypatch.setattr(Run, "_search_task", noting)
+    workers = Here()
+    found = fit_here(tmp_path / "x.npy", tmp_path / "work", block_rows=4, workers=workers)
+    assert len(thought_of) == 100  # for each block one
+    assert most <= 20
+    assert_same(found, alone(tmp_path / "x.npy"))
 
 
 def test_blocks_follow_from_the_input():

@@ -30,7 +30,7 @@ from ..search.threads import count_jobs, one_blas_thread, run_tasks
 from ..search.visiting import visit_cells
 from ..settings import USUAL
 from ..tree import ClusterTree
-from .model import Constants, renewals
+from .model import Constants, axes_of_one_machine, renewals
 from .parts import load_part, save_part
 from .tasks import hash_rows
 
@@ -70,7 +70,8 @@ def _measure(rows: NDArray[np.float32]) -> Constants:
     exact = _grow([rows], "scan")[1]
     early, late = (_inserted(part) for part in _halves(exact))
     searched = _searched(exact) - len(rows) / 2 * pairs.pair
-    searched -= pairs.first + pairs.rotate + pairs.axes / len(rows)
+    times, n_rotated = axes_of_one_machine(len(rows))
+    searched -= pairs.first + (n_rotated * pairs.rotate + times * pairs.axes) / len(rows)
     celled, look, others, renew = _time_cells(rows)
     return Constants(
         pair=pairs.pair,

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from .. import _arrays
 from ..search.cells import AGAIN, PART_ROWS, SMALLEST_TREE
 from ..search.exact import AHEAD_ROWS
+from ..search.images import GROWTH, SMALLEST_SAMPLED
 from ..search.products import BLOCK_ROWS
 from ..settings import USUAL, Settings
 from .job import cut
@@ -97,6 +98,15 @@ def tree_seconds(constants: Constants, n_rows: int) -> float:
     return total
 
 
+def axes_of_one_machine(n_rows: int) -> tuple[int, int]:
+    """How often axes are found anew while a tree grows, and how many rows are rotated in all: each
+    when it comes, and those that are there whenever there are other axes."""
+    times, n_rotated, number = 0, n_rows, SMALLEST_SAMPLED
+    while number < n_rows:
+        times, n_rotated, number = times + 1, n_rotated + number, GROWTH * number
+    return times, n_rotated
+
+
 def exact_plan(
     constants: Constants, n_rows: int, n_features: int, n_workers: int, *, held: int, k: int = 5,
     many: bool = True,
@@ -116,12 +126,13 @@ def exact_plan(
     tree = tree_seconds(constants, n_rows)
     memory = tree_bytes(n_rows, n_features)
     if not many:
-        search += n_rows * (constants.first + constants.row + 3 * constants.rotate)
-        search += constants.axes
-        # Threads search while the tree takes in what was found.
+        times, n_rotated = axes_of_one_machine(n_rows)
+        search += n_rows * (constants.first + constants.row) + n_rotated * constants.rotate
+        # Threads search while the tree takes in what was found; one finds axes, others wait.
         seconds = (search + tree) / n_workers
         search /= min(n_workers, SEARCHING)
         seconds = max(seconds, search, tree) * (WAITING if n_workers > 1 else 1)
+        seconds, search = seconds + times * constants.axes, search + times * constants.axes
         memory += n_rows * image_bytes
         return Plan(seconds, search, tree, memory, 0, n_rows * row_bytes, 0)
     # A worker that cannot keep everything reads, and reduces, what each task needs anew.
