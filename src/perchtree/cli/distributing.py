@@ -115,9 +115,10 @@ def _shown(told: "_Told", quiet: bool) -> "Iterator[Callable[[Figures, int], Non
 
         def print_now_and_then(figures: "Figures", next_id: int) -> None:
             nonlocal last
+            line = f"{figures.doing}: {told.line(figures, next_id)}{told.left(figures, next_id)}"
             if time.monotonic() - last >= _EVERY:
                 last = time.monotonic()
-                say(f"{figures.doing}: {told.line(figures, next_id)}{told.left(figures, next_id)}")
+                say(line)
 
         yield print_now_and_then
 
