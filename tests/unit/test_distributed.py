@@ -18,7 +18,7 @@ from object_store import object_store
 from perchtree import Collection
 from perchtree._arrays import used_rows
 from perchtree.collection.intake import Stop
-from perchtree.distributed import holding, tasks, worker
+from perchtree.distributed import holding, parts, tasks, worker
 from perchtree.distributed.fitting import Asked, Fit
 from perchtree.distributed.holding import Held
 from perchtree.distributed.job import Input, cut
@@ -730,7 +730,10 @@ def test_a_machine_that_does_not_see_the_work_folder(tmp_path):
         fit_here(tmp_path / "x.npy", tmp_path / "work", block_rows=20, workers=Blind())
 
 
-def test_parts(tmp_path):
+def test_parts(tmp_path, monkeypatch):
+    def refuse(path, _sections):
+        raise PermissionError(13, "Permission denied", str(path))
+
     path = tmp_path / "deep" / "part"
     values = {"a": [1, None, "x", 2.5, True, "\ud800"]}
     save_part(path, {"x": np.arange(3), "y": as_bytes(values)}, n=3)
@@ -742,3 +745,7 @@ def test_parts(tmp_path):
         load_part(path)
     with pytest.raises(MissingPartError):
         load_part(tmp_path / "none")
+    with monkeypatch.context() as patched:  # of another user: to make it again would not help
+        patched.setattr(parts.container, "Reader", refuse)
+        with pytest.raises(PermissionError):
+            load_part(path)
