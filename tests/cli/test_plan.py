@@ -16,8 +16,8 @@ from perchtree.distributed.model import (
 
 CONSTANTS = Constants(
     pair=2e-9, first=5e-5, row=1e-4, rotate=1e-5, axes=1.0, read=1e-5, insert=5e-5,
-    growth=0.02, celled=1e-4, look=1e-4, others=1e-5, renew=0.1, measured=16_384, crowd=1.2,
-    task=0.01,
+    growth=0.02, celled=1e-4, look=1e-4, width=64, others=1e-5, renew=0.1,
+    measured=16_384, crowd=1.2, task=0.01,
 )  # fmt: skip
 
 
@@ -73,7 +73,8 @@ def test_more_rows_take_more_of_everything(dims, workers, search):
         for name in ("seconds", "search", "tree", "memory", "read"):
             figures = [getattr(found, name) for found in plans]
             assert figures == sorted(figures), name
-            assert figures[-1] > 900 * figures[0], name
+            if many or name != "memory":  # each thread needs some of its own
+                assert figures[-1] > 900 * figures[0], name
         assert (plans[0].worker_memory > 0) == many
 
 

@@ -68,6 +68,12 @@ class Held:
             self._blocks.popitem(last=False)
         return block
 
+    def give_up_axes(self) -> None:
+        """Compare by all features from now on, for the rest of the job."""
+        self.axes = None
+        for number, block in self._blocks.items():
+            self._blocks[number] = block._replace(image=None)
+
     def _load(self, number: int) -> Block:
         _, arrays = load_part(self._job.rows_path(number), ("rows", "numbers"))
         rows, numbers = arrays["rows"], arrays["numbers"]

@@ -15,9 +15,9 @@ from .interface import Rows
 from .products import Nearest
 from .threads import run_tasks
 
-_TASK_ROWS = 2048
+TASK_ROWS = 2048
 """Rows that a thread takes at a time, at most: of more, each cell is visited for several."""
-_KEYS = 2**22
+KEYS = 2**22
 """Cells that are looked at together, for all rows."""
 
 
@@ -50,7 +50,7 @@ def make_opening(cells: Cells, width: int, n_rows: int) -> Opening:
     """Working memory for opening `width` cells, for at most so many rows together."""
     n_regions, n_cells = len(cells.regions), len(cells.centres)
     room = min(n_cells, REACH * width + int(np.diff(cells.starts).max()))
-    n_together = max(1, min(n_rows, _KEYS // max(room, n_regions)))
+    n_together = max(1, min(n_rows, KEYS // max(room, n_regions)))
     return Opening(
         to_regions=np.empty((n_together, n_regions), np.float32),
         region_keys=np.empty(n_regions, np.int64),
@@ -77,7 +77,7 @@ def visit_cells(
     found = Nearest.unknown(len(rows), k)
     opened = np.empty((len(rows), 1 + width), np.int32)
     counts = []
-    n_together = max(1, min(_TASK_ROWS, -(-len(rows) // n_jobs)))
+    n_together = max(1, min(TASK_ROWS, -(-len(rows) // n_jobs)))
 
     def visit(first: int, go_on: Callable[[], None]) -> None:
         go_on()
