@@ -68,11 +68,12 @@ def measure(n_features: int, sample: NDArray[np.float32] | None = None) -> Const
 def _measure(rows: NDArray[np.float32]) -> Constants:
     pairs = _Pairs(rows)
     exact = _grow([rows], "scan")[1]
-    early, late = (_inserted(part) for part in _halves(exact))
+    cells = _time_cells(rows)
+    of_both = zip(_halves(exact), _halves(cells.parts), strict=True)
+    early, late = (_inserted([*some, *others]) for some, others in of_both)
     searched = _searched(exact) - len(rows) / 2 * pairs.pair
     times, n_rotated = axes_of_one_machine(len(rows))
     searched -= pairs.first + (n_rotated * pairs.rotate + times * pairs.axes) / len(rows)
-    celled, look, width, others, renew = _time_cells(rows)
     return Constants(
         pair=pairs.pair,
         first=pairs.first,
@@ -82,11 +83,11 @@ def _measure(rows: NDArray[np.float32]) -> Constants:
         read=_time_reading(rows[:2048]),
         insert=late,
         growth=min(max(0.0, late / early - 1), 0.2),
-        celled=celled,
-        look=look,
-        width=width,
-        others=others,
-        renew=renew,
+        celled=_searched(cells.parts),
+        look=cells.look,
+        width=cells.width,
+        others=cells.others,
+        renew=cells.renew,
         measured=len(rows),
         crowd=pairs.crowd,
         task=TASK,
@@ -168,9 +169,19 @@ class _Pairs:
         return max(1.0, _seconds(lambda: run_tasks(work, n_jobs)) / (n_jobs * alone))
 
 
-def _time_cells(rows: NDArray[np.float32]) -> tuple[float, float, float, float, float]:
-    """The search of a row while the tree grows; once it has grown, looking for a row in cells, in
-    how many of them, and the rest of its search; and making cells anew.
+class _Cells(NamedTuple):
+    """What searching in cells costs: see `Constants`."""
+
+    parts: list["_Taken"]
+    """How a tree was grown."""
+    look: float
+    width: float
+    others: float
+    renew: float
+
+
+def _time_cells(rows: NDArray[np.float32]) -> _Cells:
+    """Time a tree that grows; and, once it has grown, looking for rows.
 
     How many cells are opened follows from a sample, so that it varies from one renewal to the next:
     several samples tell what it is on average.
@@ -201,7 +212,7 @@ def _time_cells(rows: NDArray[np.float32]) -> tuple[float, float, float, float, 
     renewing = sum(part.searching for part in renewed) - _FEW * in_cells
     renewing = max(0.0, renewing) * len(rows) / last + _seconds(hand_over)
     looking, opened = (float(np.mean(found)) for found in (list(map(look, widths)), widths))
-    return _searched(parts), looking, opened, max(0.0, in_cells - look(chosen)), renewing
+    return _Cells(parts, looking, opened, max(0.0, in_cells - look(chosen)), renewing)
 
 
 class _Taken(NamedTuple):
