@@ -60,7 +60,7 @@ def test_rows_do_not_depend_on_those_beside_them(data):
     expected = [*(np.concatenate(parts) for parts in list(zip(*alone, strict=True))[:4]),
                 sum(parts[4] for parts in alone)]  # fmt: skip
     with mock.patch.multiple(
-        visiting, _TASK_ROWS=data.draw(st.integers(1, 9)), _KEYS=data.draw(st.integers(1, 200))
+        visiting, TASK_ROWS=data.draw(st.integers(1, 9)), KEYS=data.draw(st.integers(1, 200))
     ):
         for n_jobs in (1, 2):
             for got, wanted in zip(visit(n_jobs), expected, strict=True):

@@ -91,6 +91,26 @@ def search_cells(
     for first in range(0, rows.shape[0], n_together):
         stop = min(first + n_together, rows.shape[0])
         n_distances += open_cells(cells, opening, rows[first:stop], opened[first:stop])
+    done[DISTANCES] += n_distances
+    visit_opened(tree, cells, visits, opened, rows, near, ids, done)
+
+
+@entry_point
+def search_opened(
+    tree: Tree, cells: Cells, visits: Visits, opened: Ints, rows: Floats, near: Floats, ids: Ints,
+    done: Counts,
+) -> None:  # fmt: skip
+    """Compare rows with the points in cells that were opened for them; the best of them, and of
+    those that were known before, are left in `near` and `ids`."""
+    visit_opened(tree, cells, visits, opened, rows, near, ids, done)
+
+
+@kernel
+def visit_opened(
+    tree: Tree, cells: Cells, visits: Visits, opened: Ints, rows: Floats, near: Floats, ids: Ints,
+    done: Counts,
+) -> None:  # fmt: skip
+    n_distances = 0
     list_visits(visits, opened)
     for cell in range(cells.heads.shape[0]):
         first, stop = visits.starts[cell], visits.starts[cell + 1]

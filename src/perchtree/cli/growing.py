@@ -1,5 +1,6 @@
 """fit, add and refine: commands that make a tree or change it."""
 
+import contextlib
 import shlex
 import signal
 import sys
@@ -113,7 +114,6 @@ def _fit_folder(
     quiet: bool,
 ) -> None:
     """Make a tree in a folder, or go on where the same command was interrupted."""
-    import contextlib
     from pathlib import Path
 
     from ..collection import Collection
@@ -213,15 +213,16 @@ def _grow(
 ) -> None:
     from ..collection.intake import Intake
     from ..collection.resuming import next_row
-    from .distributing import check_options, fit_on_cluster
+    from .distributing import check_options, fit_on_cluster, joined_cluster
     from .encoding import open_for, say_encoder, warn_of_small_sample
     from .progress import Watch, shown_progress
     from .signals import listening
 
     check_options(collection, options, update=update)
-    with listening() as stop:
+    with listening() as stop, contextlib.ExitStack() as stack:
         try:
             source = open_for(collection, reading, name, options["shuffle"], quiet=quiet)
+            workers = stack.enter_context(joined_cluster(collection, options["ray"]))
             few = _has_few_rows(name, source)
             _compile_ahead(collection, few, quiet)
         except KeyboardInterrupt:
@@ -240,10 +241,11 @@ def _grow(
             say(f"{path} already has {count(len(collection), 'point')}: continuing {where}")
         watch, before = Watch(collection), collection.next_id
         searched = ""
-        if options["ray"] is not None:
+        if workers is not None:
             taken, searched = fit_on_cluster(
-                collection, path, name, reading, options, remembered, begun, stop, quiet=quiet
-            )
+                workers, collection, path, name, reading, options, remembered, begun, stop,
+                quiet=quiet,
+            )  # fmt: skip
         else:
             with shown_progress(collection, source, quiet=quiet) as show:
                 intake = Intake(

@@ -43,7 +43,7 @@ from .products import Nearest
 from .renewing import choose_width, new_cells
 from .restoring import restored_cells, restored_numbers
 from .threads import run_tasks
-from .visiting import visit_cells
+from .visiting import visit_cells, with_room
 
 SMALLEST_TREE = 4096
 """With fewer points, all of them are looked at."""
@@ -251,11 +251,7 @@ class CellsSearch(Search):
         if own_start != start or len(own) < len(rows):
             points = np.ascontiguousarray(tree.points[rows])
             own = self._look(tree, self._state, points, 1, _arrays.make_work())[1][:, 0].copy()
-        lists = self._state.cells.lists
-        if len(lists) < len(tree.points):
-            larger = np.full((len(tree.points), lists.shape[1]), NONE, np.int32)
-            larger[: len(lists)] = lists
-            self._state = self._state._replace(cells=self._state.cells._replace(lists=larger))
+        self._state = self._state._replace(cells=with_room(self._state.cells, len(tree.points)))
         link_rows(self._state.cells, rows, own[: len(rows)])
         self._rows_of = _written(self._rows_of, start, rows)
 
