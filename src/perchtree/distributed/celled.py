@@ -5,7 +5,6 @@ import functools
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.cells import CELL
 from .._kernels.numbering import point_nodes, row_of
 from .._kernels.scan import merge_answers
 from .._kernels.schema import (
@@ -108,7 +107,7 @@ class CellsOfWorkers:
         cells = state.cells
         arrays = {
             "regions": cells.regions, "centres": cells.centres, "starts": cells.starts,
-            "own": np.ascontiguousarray(cells.lists[rows, CELL]),
+            "own": cells.own[rows],
             "numbers": self._numbering.numbers_of(first[rows]),
         }  # fmt: skip
         path = job.cells_path(state.since)
@@ -168,7 +167,7 @@ class CellsOfWorkers:
         rows = row_of(tree.ids[ids, LEAF])
         own = tree.nodes[tree.ids[ids, LEAF], FIRST] == ids
         ids, rows = ids[own], rows[own]
-        self._since.extend(tree.points[rows], ids, state.cells.lists[rows, CELL])
+        self._since.extend(tree.points[rows], ids, state.cells.own[rows])
         self._seen = next_id
 
     def _look_at_later(
@@ -184,7 +183,7 @@ class CellsOfWorkers:
         all_opened[: since.n, 0] = since.own[: since.n]
         all_opened[since.n :] = opened
         batch = Batch(
-            since.rows[:stop], 0, all_opened, np.full_like(state.cells.heads, NONE),
+            since.rows[:stop], 0, all_opened, np.full_like(state.cells.counts, NONE),
             np.empty(stop, np.int32), np.zeros_like(state.cells.counts),
         )  # fmt: skip
         is_listed = np.zeros(stop, bool)

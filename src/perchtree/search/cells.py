@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _arrays
-from .._kernels.cells import CELL, Cells, link_rows, unlink_free
+from .._kernels.cells import Cells, link_rows, unlink_free
 from .._kernels.numbering import row_of
 from .._kernels.prepared import look_up
 from .._kernels.sampling import is_sampled
@@ -43,7 +43,7 @@ from .products import Nearest
 from .renewing import choose_width, new_cells
 from .restoring import restored_cells, restored_numbers
 from .threads import run_tasks
-from .visiting import visit_cells
+from .visiting import visit_cells, with_room
 
 SMALLEST_TREE = 4096
 """With fewer points, all of them are looked at."""
@@ -179,7 +179,7 @@ class CellsSearch(Search):
         copied = self._copies.find_before(tree, rows)
         batch = Batch(
             rows, next_id, opened,
-            np.full_like(state.cells.heads, NONE), np.empty(len(rows), np.int32),
+            np.full_like(state.cells.counts, NONE), np.empty(len(rows), np.int32),
             state.cells.counts.copy(),
         )  # fmt: skip
         n_rows = list_batch(batch, copied == NONE, state.fullest)
@@ -251,12 +251,9 @@ class CellsSearch(Search):
         if own_start != start or len(own) < len(rows):
             points = np.ascontiguousarray(tree.points[rows])
             own = self._look(tree, self._state, points, 1, _arrays.make_work())[1][:, 0].copy()
-        lists = self._state.cells.lists
-        if len(lists) < len(tree.points):
-            larger = np.full((len(tree.points), lists.shape[1]), NONE, np.int32)
-            larger[: len(lists)] = lists
-            self._state = self._state._replace(cells=self._state.cells._replace(lists=larger))
-        link_rows(self._state.cells, rows, own[: len(rows)])
+        cells = with_room(self._state.cells, len(tree.points), len(rows))
+        self._state = self._state._replace(cells=cells)
+        link_rows(cells, rows, own[: len(rows)])
         self._rows_of = _written(self._rows_of, start, rows)
 
     def removed(self, tree: Tree, ids: NDArray[np.int64]) -> None:
@@ -274,7 +271,7 @@ class CellsSearch(Search):
             "regions": cells.regions.copy(),
             "centres": cells.centres.copy(),
             "starts": cells.starts,
-            "cells": cells.lists[: int(tree.state[POINT_ROWS]), CELL].copy(),
+            "cells": cells.own[: int(tree.state[POINT_ROWS])].copy(),
             "numbers": np.array(numbers, np.int64),
         }
 
