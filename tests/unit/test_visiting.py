@@ -27,7 +27,7 @@ def test_the_nearest_are_taken_until_they_have_enough_weight(data):
     wanted = data.draw(st.integers(1, 60))
     limit = nearest_limit(
         np.array([*distances, 0], np.float32), np.array([*weights, 99], np.int32),
-        len(distances), wanted, np.empty(opening.BUCKETS + 1, np.int64),
+        len(distances), wanted, np.empty(opening.BUCKETS, np.int64),
     )  # fmt: skip
     seen, expected = 0, []
     for place in sorted(range(len(distances)), key=lambda i: (np.float32(distances[i]), i)):

@@ -22,9 +22,9 @@ REACH = 12
 TOGETHER = 32
 """Centres that are compared with all rows before the next ones: they stay in the cache."""
 
-DIGITS, DIGIT = 3, 11
-"""Distances are sorted by so many digits of so many bits."""
-BUCKETS = 2**DIGIT
+LARGEST_BITS = 2**31 - 1
+
+BUCKETS = 2**11
 
 
 class Opening(NamedTuple):
@@ -35,7 +35,7 @@ class Opening(NamedTuple):
     - `to_cells`: float32 (n, cells), for each row the squared distances from the centres of all
       cells in its regions; `counts`: int32 (n,), how many there are;
     - `sizes`: int32 (regions,), how many cells are in each; `ones`: int32 (cells,), all one;
-    - `histogram`: int64 (BUCKETS + 1,).
+    - `histogram`: int64 (BUCKETS,).
     """
 
     to_regions: Floats
@@ -78,23 +78,30 @@ def nearest_limit(
 ) -> Limit:
     """How near the first of `count` distances must be to have the wanted weight together.
 
-    Digit by digit, without branches that depend on distances: several times as fast as selecting
-    by comparisons.
+    Where that is, is narrowed down to a bucket of a histogram, again and again. Selecting by
+    comparisons, which are unpredictable, takes several times as long.
     """
-    prefix, rest = 0, wanted
-    for digit in range(DIGITS):
-        shift = DIGIT * (DIGITS - 1 - digit)
+    low, high = LARGEST_BITS, 0
+    for place in range(count):
+        bits = as_bits(distances[place])
+        low, high = min(low, bits), max(high, bits)
+    rest = wanted
+    while low < high:
+        shift = 0
+        while (high - low) >> shift >= histogram.shape[0]:
+            shift += 1
         histogram[:] = 0
         for place in range(count):
-            number = as_bits(distances[place]) >> shift
-            bucket = number & (BUCKETS - 1) if number >> DIGIT == prefix else BUCKETS
-            histogram[bucket] += weights[place]
-        bucket = 0
-        while bucket < BUCKETS - 1 and histogram[bucket] < rest:
+            bits = as_bits(distances[place])
+            if low <= bits <= high:
+                histogram[(bits - low) >> shift] += weights[place]
+        bucket, last = 0, (high - low) >> shift
+        while bucket < last and histogram[bucket] < rest:
             rest -= histogram[bucket]
             bucket += 1
-        prefix = (prefix << DIGIT) | bucket
-    return Limit(prefix, rest)
+        low += bucket << shift
+        high = min(high, low + (1 << shift) - 1)
+    return Limit(low, rest)
 
 
 @kernel

@@ -17,7 +17,7 @@ CELL_SIZE = 16
 REGION_SHARE = 0.25
 """Points of a region at most, times the square root of their number: so that a search looks at
 about as many regions as cells. Larger ones tell less about the points in them."""
-SAMPLE = 256
+SAMPLE = 512
 """Points by which the number of cells to open is chosen."""
 _TOGETHER = 16
 """Of these, so many are compared with all cells at a time."""

@@ -70,7 +70,7 @@ def make_opening(cells: Cells, width: int, n_rows: int) -> Opening:
         counts=np.empty(n_together, np.int32),
         sizes=sizes,
         ones=np.ones(room, np.int32),
-        histogram=np.empty(BUCKETS + 1, np.int64),
+        histogram=np.empty(BUCKETS, np.int64),
     )
 
 
