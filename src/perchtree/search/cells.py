@@ -149,13 +149,9 @@ class CellsSearch(Search):
         if n_points < SMALLEST_TREE:
             return
         cells = new_cells(tree)
-        if before is None or next_id - before.since < _ENOUGH:
-            width = choose_width(tree, cells, None, self._recall, self._exact)
-        else:
-            width = choose_width(tree, before.cells, before.since, self._recall, self._exact)
         self._state = State(
             cells,
-            width=min(width, len(cells.centres)),
+            width=self._choose_width(tree, cells, before),
             fullest=max(16 * renewing.CELL_SIZE, 4 * int(np.sqrt(n_points))),
             since=next_id,
             renewal=next_id + n_points // AGAIN,
@@ -163,6 +159,20 @@ class CellsSearch(Search):
         done[RENEWALS] += 1
         if self._elsewhere is not None:
             self._elsewhere.renewed(tree, self._state)
+
+    def _choose_width(self, tree: Tree, cells: Cells, before: State | None) -> int:
+        """How many of these cells to open, as the latest points tell.
+
+        They tell what it took in the cells before; of more cells it takes more, about as the root
+        grows. Where they are too few, older points tell, which find their neighbours too easily:
+        so only half as many may be missed.
+        """
+        if before is None or int(tree.state[NEXT_ID]) - before.since < _ENOUGH:
+            width: float = choose_width(tree, cells, None, (1 + self._recall) / 2, self._exact)
+        else:
+            width = choose_width(tree, before.cells, before.since, self._recall, self._exact)
+            width *= np.sqrt(len(cells.centres) / len(before.cells.centres))
+        return min(max(1, round(width)), len(cells.centres))
 
     def _find_ahead(
         self, tree: Tree, state: State, rows: Rows, done: Counts

@@ -42,7 +42,8 @@ def choose_width(tree: Tree, cells: Cells, since: int | None, recall: float, exa
 
     The points with ids from `since` on came when the cells stood, so they tell what it takes to
     find the neighbours of new points. Where there are none, points of which the cells were made are
-    looked for as if they were new; that takes a little less.
+    looked for as if they were new, each left out of the centre of its own cell; they are found a
+    little too easily.
     """
     (width,) = choose_widths(tree, cells, since, recall, exact, 1)
     return width
