@@ -23,7 +23,7 @@ N_POINTS = 60 if config.DISABLE_JIT else 160
 def _small_trees():
     with (
         mock.patch.object(cells, "SMALLEST_TREE", 16),
-        mock.patch.multiple(renewing, CELL_SIZE=4, SAMPLE=12),
+        mock.patch.multiple(renewing, CELL_SIZE=4, REGION_SHARE=1, SAMPLE=12),
     ):
         yield
 
@@ -48,7 +48,7 @@ class Oracle:
 
     def __init__(self, tree):
         nodes = tree._tree.nodes
-        size = max(renewing.CELL_SIZE, int(np.sqrt(tree.n_leaves)))
+        size = max(renewing.CELL_SIZE, int(renewing.REGION_SHARE * np.sqrt(tree.n_leaves)))
         self.regions = []
         for region in self._small(nodes, int(tree._tree.state[ROOT]), size):
             self.regions.append([

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .cells import AFTER, Cells
+from .cells import BLOCK, Cells
 from .distances import point_distance
 from .jit import entry_point, kernel
 from .opening import Opening, open_cells
@@ -17,16 +17,21 @@ from .prefetch import prefetch
 from .schema import DISTANCES, FIRST, NONE, Bools, Counts, Floats, Ints, Tree
 from .walk import point_node
 
+AHEAD = 4
+"""So many cells ahead of a visit it is looked up which points are in a cell."""
+
 
 class Visits(NamedTuple):
-    """Working memory: which rows opened each cell.
+    """Working memory: which cells were opened, and which rows opened each of them.
 
     - `starts`: int32 (cells + 1,), where the rows of a cell start;
-    - `rows`: int32 (rows x width,).
+    - `rows`: int32 (rows x width,);
+    - `cells`: int32 (cells,), the cells that were opened by any row, in ascending order.
     """
 
     starts: Ints
     rows: Ints
+    cells: Ints
 
 
 class Batch(NamedTuple):
@@ -57,24 +62,29 @@ def offer(near: Floats, ids: Ints, distance: np.float32, point_id: int) -> None:
 
 
 @kernel
-def list_visits(visits: Visits, opened: Ints) -> None:
-    """Turn the cells of rows into the rows of cells."""
+def list_visits(visits: Visits, opened: Ints) -> int:
+    """Turn the cells of rows into the rows of cells; how many cells were opened."""
     starts, n_cells = visits.starts, visits.starts.shape[0] - 1
     starts[:] = 0
     for row in range(opened.shape[0]):
         for place in range(1, opened.shape[1]):
             if opened[row, place] != NONE:
                 starts[opened[row, place]] += 1
-    total = 0
-    for cell in range(n_cells + 1):
+    total, n_opened = 0, 0
+    for cell in range(n_cells):
+        if starts[cell] > 0:
+            visits.cells[n_opened] = cell
+            n_opened += 1
         total += starts[cell]
         starts[cell] = total
+    starts[n_cells] = total
     for row in range(opened.shape[0] - 1, -1, -1):
         for place in range(1, opened.shape[1]):
             cell = opened[row, place]
             if cell != NONE:
                 starts[cell] -= 1
                 visits.rows[starts[cell]] = row
+    return n_opened
 
 
 @entry_point
@@ -111,23 +121,42 @@ def visit_opened(
     done: Counts,
 ) -> None:  # fmt: skip
     n_distances = 0
-    list_visits(visits, opened)
-    for cell in range(cells.heads.shape[0]):
-        first, stop = visits.starts[cell], visits.starts[cell + 1]
-        point = cells.heads[cell] if first < stop else NONE
-        while point != NONE:
-            after = cells.lists[point, AFTER]
-            if after != NONE:
-                prefetch(tree.points, after)
-            point_id = tree.nodes[point_node(point), FIRST]
-            for visit in range(first, stop):
-                row = visits.rows[visit]
+    n_opened = list_visits(visits, opened)
+    for place in range(n_opened):
+        if place + AHEAD < n_opened:
+            prefetch(cells.blocks, visits.cells[place + AHEAD])
+        if place + 1 < n_opened:
+            fetch_points(tree, cells, visits.cells[place + 1])
+        cell = visits.cells[place]
+        visitors = visits.rows[visits.starts[cell] : visits.starts[cell + 1]]
+        visit_cell(tree, cells, cell, visitors, rows, near, ids)
+        n_distances += visitors.shape[0] * cells.counts[cell]
+    done[DISTANCES] += n_distances
+
+
+@kernel
+def fetch_points(tree: Tree, cells: Cells, cell: int) -> None:
+    """Have the points of a cell brought into the cache; those of its first block."""
+    for place in range(min(BLOCK, cells.counts[cell])):
+        prefetch(tree.points, cells.blocks[cell, place])
+
+
+@kernel
+def visit_cell(
+    tree: Tree, cells: Cells, cell: int, visitors: Ints, rows: Floats, near: Floats, ids: Ints
+) -> None:
+    """Compare some rows with all points of a cell, block by block."""
+    block, left = cell, cells.counts[cell]
+    while left > 0:
+        for visitor in range(visitors.shape[0]):
+            row = visitors[visitor]
+            for place in range(min(BLOCK, left)):
+                point = cells.blocks[block, place]
                 distance = point_distance(rows[row], tree.points[point])
                 if distance <= near[row, near.shape[1] - 1]:
-                    offer(near[row], ids[row], distance, point_id)
-            n_distances += stop - first
-            point = after
-    done[DISTANCES] += n_distances
+                    offer(near[row], ids[row], distance, tree.nodes[point_node(point), FIRST])
+        left -= BLOCK
+        block = cells.following[block]
 
 
 @entry_point

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.cells import CELL, Cells, link_rows
+from .._kernels.cells import Cells, link_rows
 from .._kernels.numbering import point_node, point_nodes, row_of
 from .._kernels.schema import DISTANCES, FIRST, LEAF, NEXT_ID, NONE, POINT_ROWS, Counts, Tree
 from .._kernels.visiting import search_opened
@@ -74,7 +74,7 @@ class CellsOfWorkers:
         cells = state.cells
         arrays = {
             "regions": cells.regions, "centres": cells.centres, "starts": cells.starts,
-            "own": np.ascontiguousarray(cells.lists[rows, CELL]),
+            "own": cells.own[rows],
             "numbers": self._numbering.numbers_of(first[rows]),
         }  # fmt: skip
         path = job.cells_path(state.since)
@@ -136,6 +136,6 @@ class CellsOfWorkers:
         ids = np.arange(self._seen, next_id)
         rows = row_of(tree.ids[ids, LEAF])
         rows = rows[tree.nodes[point_node(rows), FIRST] == ids]
-        self._later = with_room(self._later, len(tree.points))
-        link_rows(self._later, rows, state.cells.lists[rows, CELL])
+        self._later = with_room(self._later, len(tree.points), len(rows))
+        link_rows(self._later, rows, state.cells.own[rows])
         self._seen = next_id

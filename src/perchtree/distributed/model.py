@@ -13,7 +13,7 @@ from ..search.cells import AGAIN, PART_ROWS, SMALLEST_TREE
 from ..search.exact import AHEAD_ROWS
 from ..search.images import GROWTH, SMALLEST_SAMPLED
 from ..search.products import BLOCK_ROWS
-from ..search.visiting import KEYS, TASK_ROWS
+from ..search.visiting import KEPT, TASK_ROWS
 from ..settings import USUAL, Settings
 from .celled import range_rows
 from .job import cut
@@ -122,7 +122,7 @@ def image_bytes(n_features: int) -> int:
 def opening_bytes(constants: Constants, n_rows: int) -> int:
     """What a thread needs to see which cells are the nearest ones of its rows."""
     width = constants.width * max(1.0, n_rows / constants.measured) ** 0.5
-    return int(8 * min(KEYS, TASK_ROWS * min(REACH * width, n_rows / 8)))
+    return int(4 * min(KEPT, TASK_ROWS * min(REACH * width, n_rows / 8)))
 
 
 def exact_plan(

@@ -35,6 +35,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from .._aligned import aligned
 from ..errors import CorruptFileError
 from .replacing import replacing
 
@@ -250,7 +251,7 @@ class Reader:
         elif mmap:
             array = np.asarray(np.memmap(self._file, part.dtype, "c", place, part.shape))
         else:
-            array = np.empty(part.shape, part.dtype)
+            array = aligned(part.shape, part.dtype)
             if not self._read_into(array, part, place):
                 raise CorruptFileError(
                     f"{self.path} is damaged: in section {section!r}, {name!r} does not match its "

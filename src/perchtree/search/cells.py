@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _arrays
-from .._kernels.cells import CELL, Cells, link_rows, unlink_free
+from .._kernels.cells import Cells, link_rows, unlink_free
 from .._kernels.numbering import row_of
 from .._kernels.prepared import look_up
 from .._kernels.sampling import is_sampled
@@ -149,13 +149,9 @@ class CellsSearch(Search):
         if n_points < SMALLEST_TREE:
             return
         cells = new_cells(tree)
-        if before is None or next_id - before.since < _ENOUGH:
-            width = choose_width(tree, cells, None, self._recall, self._exact)
-        else:
-            width = choose_width(tree, before.cells, before.since, self._recall, self._exact)
         self._state = State(
             cells,
-            width=min(width, len(cells.centres)),
+            width=self._choose_width(tree, cells, before),
             fullest=max(16 * renewing.CELL_SIZE, 4 * int(np.sqrt(n_points))),
             since=next_id,
             renewal=next_id + n_points // AGAIN,
@@ -163,6 +159,20 @@ class CellsSearch(Search):
         done[RENEWALS] += 1
         if self._elsewhere is not None:
             self._elsewhere.renewed(tree, self._state)
+
+    def _choose_width(self, tree: Tree, cells: Cells, before: State | None) -> int:
+        """How many of these cells to open, as the latest points tell.
+
+        They tell what it took in the cells before; of more cells it takes more, about as the root
+        grows. Where they are too few, older points tell, which find their neighbours too easily:
+        so only half as many may be missed.
+        """
+        if before is None or int(tree.state[NEXT_ID]) - before.since < _ENOUGH:
+            width: float = choose_width(tree, cells, None, (1 + self._recall) / 2, self._exact)
+        else:
+            width = choose_width(tree, before.cells, before.since, self._recall, self._exact)
+            width *= np.sqrt(len(cells.centres) / len(before.cells.centres))
+        return min(max(1, round(width)), len(cells.centres))
 
     def _find_ahead(
         self, tree: Tree, state: State, rows: Rows, done: Counts
@@ -179,7 +189,7 @@ class CellsSearch(Search):
         copied = self._copies.find_before(tree, rows)
         batch = Batch(
             rows, next_id, opened,
-            np.full_like(state.cells.heads, NONE), np.empty(len(rows), np.int32),
+            np.full_like(state.cells.counts, NONE), np.empty(len(rows), np.int32),
             state.cells.counts.copy(),
         )  # fmt: skip
         n_rows = list_batch(batch, copied == NONE, state.fullest)
@@ -251,8 +261,9 @@ class CellsSearch(Search):
         if own_start != start or len(own) < len(rows):
             points = np.ascontiguousarray(tree.points[rows])
             own = self._look(tree, self._state, points, 1, _arrays.make_work())[1][:, 0].copy()
-        self._state = self._state._replace(cells=with_room(self._state.cells, len(tree.points)))
-        link_rows(self._state.cells, rows, own[: len(rows)])
+        cells = with_room(self._state.cells, len(tree.points), len(rows))
+        self._state = self._state._replace(cells=cells)
+        link_rows(cells, rows, own[: len(rows)])
         self._rows_of = _written(self._rows_of, start, rows)
 
     def removed(self, tree: Tree, ids: NDArray[np.int64]) -> None:
@@ -270,7 +281,7 @@ class CellsSearch(Search):
             "regions": cells.regions.copy(),
             "centres": cells.centres.copy(),
             "starts": cells.starts,
-            "cells": cells.lists[: int(tree.state[POINT_ROWS]), CELL].copy(),
+            "cells": cells.own[: int(tree.state[POINT_ROWS])].copy(),
             "numbers": np.array(numbers, np.int64),
         }
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from .._kernels.cells import Cells, link_rows
 from .._kernels.numbering import point_node
 from .._kernels.schema import NONE, POINT_ROWS, SIZE, Tree
-from .visiting import cells_without_points
+from .visiting import cells_without_points, with_room
 
 SHAPES = {"regions": ("<f4", 2), "centres": ("<f4", 2), "starts": ("<i4", 1),
           "cells": ("<i4", 1), "numbers": ("<i8", 1)}  # fmt: skip
@@ -40,8 +40,9 @@ def restored_cells(tree: Tree, kept: Mapping[str, NDArray[Any]]) -> Cells:
         and (own < len(centres)).all()
     ):
         raise ValueError("its cells do not fit its tree")
-    cells = cells_without_points(regions, centres, starts, len(tree.points))
     rows = np.flatnonzero(lives).astype(np.int32)
+    cells = cells_without_points(regions, centres, starts, len(tree.points))
+    cells = with_room(cells, len(tree.points), len(rows))
     link_rows(cells, rows, np.ascontiguousarray(own[rows]))
     return cells
 

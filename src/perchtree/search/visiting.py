@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _arrays
-from .._kernels.cells import Cells
-from .._kernels.opening import REACH, Opening
+from .._kernels.cells import BLOCK, Cells
+from .._kernels.opening import BUCKETS, REACH, Opening
 from .._kernels.schema import NONE, Counts, Tree
 from .._kernels.visiting import Visits, search_cells
 from .interface import Rows
@@ -17,54 +17,71 @@ from .threads import run_tasks
 
 TASK_ROWS = 2048
 """Rows that a thread takes at a time, at most: of more, each cell is visited for several."""
-KEYS = 2**22
-"""Cells that are looked at together, for all rows."""
+KEPT = 2**20
+"""Distances from cells that are kept at a time, for all rows: they should stay in the cache."""
 
 
 def cells_without_points(
     regions: NDArray[np.float32], centres: NDArray[np.float32], starts: NDArray[np.int32],
     n_rows: int,
 ) -> Cells:  # fmt: skip
-    """Cells with these centres, into which so many rows can be put."""
+    """Cells with these centres, and none of the rows of a tree in them."""
     return Cells(
         regions=regions,
         centres=centres,
         starts=starts,
-        heads=np.full(len(centres), NONE, np.int32),
         counts=np.zeros(len(centres), np.int32),
-        lists=np.full((n_rows, 3), NONE, np.int32),
+        blocks=np.full((len(centres), BLOCK), NONE, np.int32),
+        following=np.full(len(centres), NONE, np.int32),
+        n_blocks=np.array([len(centres)], np.int32),
+        own=np.full(n_rows, NONE, np.int32),
     )
 
 
-def with_room(cells: Cells, n_rows: int) -> Cells:
-    """The cells, so that as many rows as a tree has got meanwhile can be put into them."""
-    lists = cells.lists
-    if len(lists) >= n_rows:
-        return cells
-    larger = np.full((n_rows, lists.shape[1]), NONE, np.int32)
-    larger[: len(lists)] = lists
-    return cells._replace(lists=larger)
+def with_room(cells: Cells, n_rows: int, n_more: int) -> Cells:
+    """The cells, so that `n_more` of a tree's `n_rows` rows can be put into them."""
+    wanted = int(cells.n_blocks[0]) + n_more
+    if len(cells.following) < wanted:
+        n_blocks = wanted + len(cells.centres) // 4
+        cells = cells._replace(
+            blocks=_enlarged(cells.blocks, n_blocks), following=_enlarged(cells.following, n_blocks)
+        )
+    if len(cells.own) < n_rows:
+        cells = cells._replace(own=_enlarged(cells.own, n_rows))
+    return cells
+
+
+def _enlarged(array: NDArray[np.int32], length: int) -> NDArray[np.int32]:
+    larger = np.full((length, *array.shape[1:]), NONE, np.int32)
+    larger[: len(array)] = array
+    return larger
 
 
 def make_opening(cells: Cells, width: int, n_rows: int) -> Opening:
     """Working memory for opening `width` cells, for at most so many rows together."""
     n_regions, n_cells = len(cells.regions), len(cells.centres)
-    room = min(n_cells, REACH * width + int(np.diff(cells.starts).max()))
-    n_together = max(1, min(n_rows, KEYS // max(room, n_regions)))
+    sizes = np.diff(cells.starts)
+    room = min(n_cells, REACH * width + int(sizes.max()))
+    n_together = max(1, min(n_rows, KEPT // max(room, n_regions)))
     return Opening(
         to_regions=np.empty((n_together, n_regions), np.float32),
-        region_keys=np.empty(n_regions, np.int64),
-        region_items=np.empty(n_regions, np.int32),
         is_taken=np.empty((n_together, n_regions), bool),
-        keys=np.empty((n_together, room), np.int64),
+        to_cells=np.empty((n_together, room), np.float32),
         counts=np.empty(n_together, np.int32),
+        sizes=sizes,
+        ones=np.ones(room, np.int32),
+        histogram=np.empty(BUCKETS, np.int64),
     )
 
 
 def make_visits(cells: Cells, opened: NDArray[np.int32]) -> Visits:
     """Working memory for visiting the cells that were opened, or will be."""
     n_rows, width = opened.shape
-    return Visits(np.empty(len(cells.heads) + 1, np.int32), np.empty(n_rows * width, np.int32))
+    n_cells = len(cells.centres)
+    return Visits(
+        np.empty(n_cells + 1, np.int32), np.empty(n_rows * width, np.int32),
+        np.empty(min(n_cells, n_rows * width), np.int32),
+    )  # fmt: skip
 
 
 def visit_cells(
