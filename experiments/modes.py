@@ -90,6 +90,7 @@ def on_separable_data() -> Iterator[str]:
 
 
 def page() -> Iterator[str]:
+    yield "---\nhide: [toc]\n---\n"
     yield "# What each rotation rule costs\n"
     yield (
         f"Written by `make tables`. {platform.machine()}, Python {platform.python_version()}, "

@@ -239,7 +239,8 @@ def by_order(results: Results) -> Iterator[str]:
 
 def page() -> Iterator[str]:
     results = Results()
-    yield "# How pure the trees are\n"
+    yield "---\nhide: [toc]\n---\n"
+    yield "# How pure trees are\n"
     yield (
         f"Written by `make quality` on {time.strftime('%Y-%m-%d')} from "
         f"`experiments/results/quality.jsonl`, which has every run. {platform.machine()}; our "

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .options import QUIET, TREE
+from .patience import patience
 from .running import Command, count, say
 
 if TYPE_CHECKING:
@@ -121,7 +122,8 @@ def _go_on(
     waiting: list[tuple[object, object]] = []
     while most is None or answers.n_told < most:
         if not waiting:
-            waiting = collection.questions(_AT_ONCE, answers.pairs, answers.same, seed=seed)
+            with patience("looking for questions (and compiling, the first time)"):
+                waiting = collection.questions(_AT_ONCE, answers.pairs, answers.same, seed=seed)
         if not waiting:
             say("no pairs left to ask about")
             return
@@ -164,7 +166,8 @@ def _listen(console: "Console") -> str:
 def _tell(console: "Console", collection: "Collection", answers: "Answers") -> None:
     """How good the best cut is by now."""
     n_fits = _FITS if len(collection) <= _LARGE else _FEWER
-    found = collection.calibrate(answers.pairs, answers.same, n_fits=n_fits)
+    with patience("estimating (and compiling, the first time)"):
+        found = collection.calibrate(answers.pairs, answers.same, n_fits=n_fits)
     console.print(f"Best cut after {count(found.n_answers, 'answer')}: {found}.")
     for doubt in found.doubts[:1]:
         console.print(f"But note: {doubt}.")

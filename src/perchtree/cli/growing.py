@@ -21,7 +21,7 @@ from .options import (
     TREE,
     Reading,
 )
-from .patience import patience
+from .patience import COMPILING, patience
 from .presets import MODES, parameters
 from .running import Command, count, say
 
@@ -313,7 +313,7 @@ def _compile_ahead(collection: "Collection", few: bool, quiet: bool) -> None:
     from ..encode.hashed import Hashed
     from ..warmup import warm_up
 
-    with patience("compiling for this machine (only the first time)", quiet=quiet):
+    with patience(COMPILING, quiet=quiet):
         warm_up(collection.settings, few=few)
         if isinstance(collection.encoder, Hashed):
             collection.encode([""])
@@ -399,13 +399,12 @@ def refine(
         if not grown.settings.has_linkage:
             raise ValueError(f"{tree} was built in one of the paper's modes: it cannot be refined")
         before = grown.stats.grafts
+        has_bar = not quiet and sys.stderr.isatty()
         try:
-            collection.refine(
-                passes,
-                neighbors=neighbors,
-                time_limit=time_limit,
-                verbose=not quiet and sys.stderr.isatty(),
-            )
+            with patience("refining (and compiling, the first time)", quiet=quiet or has_bar):
+                collection.refine(
+                    passes, neighbors=neighbors, time_limit=time_limit, verbose=has_bar
+                )
         except KeyboardInterrupt:
             stop.asked = True
         stop.ignore()

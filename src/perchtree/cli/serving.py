@@ -6,7 +6,7 @@ import click
 
 from ..inert import inert_line
 from .options import FOLDER, QUIET, taken, together
-from .patience import patience
+from .patience import COMPILING, patience
 from .running import Command, say
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def serve(folder: str | None, workers: int, quiet: bool, **options: Any) -> None
     access = taken(_Access, options).at(place.host)
     click.get_current_context().call_on_close(leave)  # after everything else
     service = content.service(folder)
-    with patience("compiling for this machine (only the first time)", quiet=quiet):
+    with patience(COMPILING, quiet=quiet):
         rehearse(service.collection.settings)
     _log_requests(quiet)
 
