@@ -1,4 +1,4 @@
-"""Compiling ahead what a tree with given settings may need, on two processors if there are two.
+"""Compiles ahead of time what a tree with given settings may need, on two cores if there are two.
 
 Most of the time goes into one kernel, the one that inserts: a process of its own compiles it while
 this one compiles searches. Both keep what they compile on disk.

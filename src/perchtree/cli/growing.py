@@ -112,7 +112,7 @@ def _fit_folder(
     force: bool,
     quiet: bool,
 ) -> None:
-    """Make a tree in a folder, or go on where the same command was interrupted."""
+    """Make a tree in a folder, or continue where the same command was interrupted."""
     import contextlib
     from pathlib import Path
 
@@ -150,7 +150,7 @@ def _remove_if_empty(collection: "Collection", path: str) -> None:
 
 
 def _input_name(name: str, reading: Reading, options: dict[str, Any]) -> str:
-    """What a folder remembers an input by; of a stream nobody knows where it begins again."""
+    """The name by which a folder remembers an input; None for a stream, which cannot be resumed."""
     from ..inputs.stores import whole_name
 
     if name == "-":
@@ -285,7 +285,7 @@ def _grow(
 
 
 def _recommend_cells(collection: "Collection") -> None:
-    """Say that there is a faster search, where all points were compared with each other."""
+    """Recommend the faster search if all points were compared with each other."""
     is_slow = collection.settings.search == "auto" and collection.tree.stats.scanned > 0
     if is_slow and len(collection) >= MANY:
         say(

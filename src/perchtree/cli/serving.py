@@ -76,7 +76,7 @@ _ACCESS = together(
 
 
 class _Content(NamedTuple):
-    """What is to be served: the values of `_CONTENT`."""
+    """What to serve: the values of `_CONTENT`."""
 
     demo: bool
     new: bool
@@ -97,7 +97,7 @@ class _Content(NamedTuple):
 
 
 class _Access(NamedTuple):
-    """Whom to answer: the values of `_ACCESS`."""
+    """Who has access: the values of `_ACCESS`."""
 
     token_file: str | None
     read_token_file: str | None

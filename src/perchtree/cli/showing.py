@@ -1,4 +1,4 @@
-"""plot, export and check: pictures, other programs' formats, and trust."""
+"""plot, export and check: pictures, formats of other programs, verification."""
 
 from typing import Any
 
