@@ -95,12 +95,15 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         The records. Corrections made with `collection_.together(a, b)` and
         `collection_.apart(a, b)` apply to all labels; a new `fit` discards them.
     tree_ : ClusterTree
+        The tree itself.
     children_ : int64 array of shape (n_points - 1, 2)
         As in scikit-learn's AgglomerativeClustering.
     distances_ : float64 array of shape (n_points - 1,)
         How far apart the two parts of each of those nodes are; see `ClusterTree.heights`.
     n_leaves_ : int
+        The number of leaves: points, less copies and those that were collapsed.
     n_features_in_ : int
+        The number of columns of the first X.
     feature_names_in_ : array of str
         If the first X had column names.
     cluster_ids_, cluster_sizes_, exemplars_ : arrays of shape (n_clusters,)

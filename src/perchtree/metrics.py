@@ -86,7 +86,8 @@ def dendrogram_purity(
 
     Returns
     -------
-    float, or PurityEstimate (purity, standard_error) if `n_samples` is given.
+    purity : float or PurityEstimate
+        With `n_samples`, an estimate with its standard error.
 
     Examples
     --------

@@ -313,10 +313,12 @@ def _compile_ahead(collection: "Collection", few: bool, quiet: bool) -> None:
     from ..encode.hashed import Hashed
     from ..warmup import warm_up
 
-    with patience(COMPILING, quiet=quiet):
-        warm_up(collection.settings, few=few)
+    def compile_encoder() -> None:
         if isinstance(collection.encoder, Hashed):
             collection.encode([""])
+
+    with patience(COMPILING, quiet=quiet):
+        warm_up(collection.settings, few=few, meanwhile=compile_encoder)
 
 
 def _say_what_was_left_out(taken: "Taken", collection: "Collection", quiet: bool) -> None:
