@@ -6,7 +6,7 @@ import click
 
 from perchtree.cli import main
 
-_WIDTH = 100
+_WIDTH = 90
 
 
 def write_manual() -> str:

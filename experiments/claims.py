@@ -23,7 +23,8 @@ def judge(results: Results, scale: Scale) -> str:
         "the time” (claimed for ImageNet 100K)": _better_in_half_the_time(results, scale),
         "“Perfect dendrogram purity regardless of online data arrival order” under separability":
             _perfect_purity(results, scale),
-        "And ours: the grafted mode constructs more accurate trees than other online algorithms":
+        "Our own claim: the grafted mode constructs more accurate trees than other online "
+        "algorithms":
             _more_accurate(results, scale, "grafted"),
     }  # fmt: skip
     return "\n".join(f"- {claim}. {verdict}" for claim, verdict in claims.items())
@@ -151,8 +152,8 @@ _COMPARED = [*TREES, "SKM++", "BICO", "MB-KM", "K-means", "DBSCAN"]
 
 _WHY_METHOD = {
     "BIRCH (online)": "the paper does not say which BIRCH; ours is scikit-learn's, on a wider grid",
-    "BIRCH (rebuild)": "scikit-learn's Birch does not rebuild; see above for what stands in for it",
-    "HKMeans": "the paper does not say how its 2-means is started; ours by k-means++",
+    "BIRCH (rebuild)": "scikit-learn's Birch does not rebuild; see above for how this is imitated",
+    "HKMeans": "the paper does not say how its 2-means is initialised; ours by k-means++",
     "PERCH-BC": "the paper's L is 50,000 or none, ours N / 5",
     "BICO": "the paper does not say how large its coresets are",
     "SKM++": "the paper does not say how large its coresets are",
@@ -168,7 +169,7 @@ def _differing(
         if theirs is None or ours.mean is None or abs(ours.mean - theirs) <= 0.02:
             continue
         reasons = [_WHY_DATA.get(data.data), _WHY_METHOD.get(method)]
-        why = "; ".join(filter(None, reasons)) or "we know no reason"
+        why = "; ".join(filter(None, reasons)) or "the reason is unknown"
         yield (
             f"- {data.data}, {method}, {'purity' if measure == 'purity' else 'F1'}: {ours} here, "
             f"{theirs:.3f} there; {why}."

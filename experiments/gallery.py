@@ -54,7 +54,7 @@ def how_many_clusters() -> Any:
 
 
 def what_clusters_cost() -> Any:
-    """What each number of clusters costs: no classes are needed"""
+    """The cost of each number of clusters, without classes"""
     X, _ = load("digits")
     tree = ClusterTree(X.shape[1], linkage="average")
     tree.insert(X)
@@ -62,7 +62,7 @@ def what_clusters_cost() -> Any:
 
 
 def half_a_million_rows() -> Any:
-    """How a tree of all 581,012 rows of CoverType grows"""
+    """Growth of a tree of all 581,012 rows of CoverType"""
     X, _ = load("covtype")
     tree = ClusterTree(X.shape[1], linkage="average", n_jobs=-1)
     return plot_growth(watch_growth(tree, X, steps=60))
@@ -88,7 +88,7 @@ GALLERY = [
 
 def page() -> Iterator[str]:
     yield "# Gallery\n"
-    yield "Made by `make gallery` from real data; below each picture the lines that made it.\n"
+    yield "Pictures of real data, made by `make gallery`, each with the code that draws it.\n"
     for make in GALLERY:
         axes = np.atleast_1d(make())
         axes[0].figure.savefig(PICTURES / f"{make.__name__}.png", dpi=110)

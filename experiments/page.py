@@ -16,30 +16,36 @@ ONLINE = [name for name in TREES if not name.startswith(("HAC", "HKMeans", "BIRC
 TIMED = ["PERCH", "PERCH, A*", *TREES[1:], *FLAT]
 
 STAND_INS = """\
-CoverType, Glass and Spambase are the paper's own files; Digits are 200 rows of the set from which
-the paper took 200. The Speaker i-vectors and the ImageNet features have no free copy, and ALOI's
-published features were not at hand: in their place stand aloi27 (ALOI's images and classes, but
-27-dimensional colour histograms, fewer rows), clinc150 (sentence embeddings), omniglot (drawings,
-raw pixels) and hist50k (records of people with errors). Their numbers are not comparable with any
-column of the paper; methods are comparable with each other. Files of your own (`speaker.npy`,
-`ilsvrc50k.npy`, ... beside `NAME.labels.npy` in the folder PERCHTREE_DATA; ALOI comes from OpenML)
-get columns of their own with `python -m experiments --data NAME`."""
+**Data.** CoverType, Glass and Spambase are the paper's own files. Digits is a sample of 200 rows
+from the data set that the paper sampled. The Speaker i-vectors and the ImageNet features are not
+freely available, and ALOI's published features could not be obtained here. They are replaced by
+aloi27 (ALOI's images and classes, but 27-dimensional colour histograms and fewer rows), clinc150
+(sentence embeddings), omniglot (drawings, raw pixels) and hist50k (records of people, with
+errors). Results on these cannot be compared with the paper's, but methods can be compared with
+each other. To add data of your own, put `NAME.npy` and `NAME.labels.npy` into the folder
+`PERCHTREE_DATA` and run `python -m experiments --data NAME` (the paper's data would be called
+`speaker`, `ilsvrc50k`, ...; ALOI is on OpenML)."""
 
 HOW = """\
-How names map to programs. PERCH, B, C, BC: ours, with the rules of the authors' program, beam
-width 120 (the paper: 5 for each of 24 threads), collapsed modes with L = N / 5. PERCH finds exact
-nearest neighbours by A* or, where that is faster, by products of matrices; the tree is the same.
-"PERCH, A*" in the table of seconds always takes the paper's search. "grafted" is our purer mode.
-BIRCH: scikit-learn's; "online" is its CF tree after one pass, scored as a tree with many children
-per node; "rebuild" inserts the means of its subclusters, without weights, into a new tree. MB-HAC,
-HKMeans, StreamKM++ (SKM++) and BICO are written here from their descriptions and tested against
-slow versions or on data with known answers; coresets have 5 or 20 points per cluster, or 200 if
-that is at most 2,000 points (StreamKM++'s authors take 200, which is most of our other data).
-K-means, MB-KM, o-MB-KM, DBSCAN: scikit-learn. HAC: fastcluster. Settings come from a small grid
-(`experiments/algorithms/registry.py`). On small data, as in the paper, the setting with the best
-mean over all orders counts; on large data settings compete on the first order, and the winner
-is run on the others (where more were, the best mean counts). A dash is a run that exceeded its
-limit of time or memory, or has no result of that kind; "not run" says so."""
+**Methods.**
+
+- *PERCH, PERCH-B, -C, -BC* are ours, with the rules of the authors' program, a beam width of 120
+  (in the paper, 5 for each of 24 threads), and L = N / 5 in collapsed mode. PERCH finds exact
+  nearest neighbours by A* or, where that is faster, by matrix products; the tree is the same.
+  *PERCH, A\\** always uses the paper's search. *grafted* is our default.
+- *BIRCH* is scikit-learn's. *Online* is its CF tree after one pass, scored as a tree with many
+  children per node; *rebuild* inserts the means of its subclusters, without weights, into a new
+  tree.
+- *MB-HAC, HKMeans, StreamKM++ (SKM++)* and *BICO* are written here from their descriptions, and
+  tested against slow versions or on data with known answers. Coresets have 5 or 20 points per
+  cluster, or 200 if that is at most 2,000 points. (The authors of StreamKM++ use 200, which would
+  be most of our other data.)
+- *K-means, MB-KM, o-MB-KM* and *DBSCAN* are scikit-learn's, *HAC* is fastcluster's.
+
+**Settings** come from a small grid (`experiments/algorithms/registry.py`). On small data, as in
+the paper, the setting with the best mean over all orders counts. On large data, settings compete
+on the first order, and the winner is run on the others; if several were run, the best mean counts.
+A dash means that a run exceeded its limit of time or memory, or has no result of that kind."""
 
 
 def write_page(path: Path, results: Results, scale: Scale, name: str) -> None:
@@ -68,9 +74,11 @@ def write_page(path: Path, results: Results, scale: Scale, name: str) -> None:
         "## Figures",
         *(
             f"![{caption}]({figures.relative_to(path.parent)}/{figure}.png)\n\n*{caption}*"
-            for figure, caption in drawn.items()
+            for figure, caption in (
+                (figure, caption.replace("*", r"\*")) for figure, caption in drawn.items()
+            )
         ),
-        "## Where ours and the published numbers differ",
+        "## Where our numbers differ from the published ones",
         claims.differences(results, scale),
     ]
     path.write_text("\n\n".join(parts) + "\n")
@@ -82,10 +90,10 @@ def _about(results: Results, scale: Scale, name: str) -> str:
     dates = sorted({str(result["date"]) for result in done}) or ["never"]
     command = {"full": "make experiments", "quick": "make experiments-quick"}.get(name, name)
     return (
-        f"Written on {time.strftime('%Y-%m-%d')} by `{command}` from {len(done):,} runs of "
-        f"{' to '.join(sorted({dates[0], dates[-1]}))}, kept in `experiments/results/`; nothing is "
-        f"typed by hand. {_machines(results)}. Runs have processes of their own. ± is the standard "
-        "deviation over random orders."
+        f"Written on {time.strftime('%Y-%m-%d')} by `{command}` from the results of "
+        f"{len(done):,} runs of {' to '.join(sorted({dates[0], dates[-1]}))} in "
+        f"`experiments/results/`. {_machines(results)}. Every run has its own process. ± is the "
+        "standard deviation over random orders."
     )
 
 
@@ -127,9 +135,9 @@ def _large_table(
     head = ["", *(_size(name, rows) for name, rows in scale.large.items())]
     return (
         _table(head, lines())
-        + f"\n\nMean over orders: {orders}; in parentheses where there were fewer. The best {kind} "
-        "is bold. In brackets the published value, where the data is the paper's (it does not say "
-        "which buffer its MB-HAC has)."
+        + f"\n\nMeans over random orders ({orders}; a number in parentheses where there were "
+        f"fewer). The best {kind} is bold. In brackets: the published value, where the data is the "
+        "paper's. (The paper does not give the buffer size of its MB-HAC.)"
     )
 
 
@@ -141,12 +149,12 @@ def _numbers_found(results: Results, scale: Scale) -> str:
             setting = best(results, Run(name, rows, method), "f1").setting
             result = results.of.get(Run(name, rows, method, setting), {})
             if "found" in result:
-                cells.append(f"{result['found']:,} for {result['n_clusters']:,} on {name}")
-        sentences.append(f"{method} finds {', '.join(cells) or 'nothing yet'}.")
+                cells.append(f"{result['found']:,} for {result['n_clusters']:,} classes on {name}")
+        sentences.append(f"Clusters found by {method}: {', '.join(cells) or 'not run'}.")
     return (
-        "Methods that find the number of clusters themselves, and leave points out as noise (each "
-        "a cluster of its own here), are not compared with the others: where classes are large, "
-        f"few large clusters score high. {' '.join(sentences)}"
+        "Methods that find the number of clusters themselves and leave points out as noise (here, "
+        "each noise point is a cluster of its own) are not compared with the others: where classes "
+        f"are large, a few large clusters get a high score. {' '.join(sentences)}"
     )
 
 
@@ -175,14 +183,15 @@ def _about_seconds(results: Results) -> str:
     threads = Counter(result.get("threads") for result in results.of.values())
     unknown = threads.pop(None, 0)
     counts = [
-        f"{count:,} runs had {n} thread{'s' * (n > 1)}" for n, count in sorted(threads.items())
+        f"{count:,} run{'s' * (count > 1)} used {n} thread{'s' * (n > 1)}"
+        for n, count in sorted(threads.items())
     ]
     if unknown:
-        counts.append(f"of {unknown:,} it was not recorded")
+        counts.append(f"for {unknown:,} the number was not recorded")
     return (
-        "Median of the runs above (best setting by purity, or by F1 for flat methods). "
-        f"{', '.join(counts)}; those with fewer threads than cores went on side by side. Read "
-        "differences below a factor of two with care."
+        "Medians of the runs above, with the best setting by purity (flat methods: by F1). "
+        f"{', '.join(counts)}. Runs with fewer threads than cores ran side by side. Differences "
+        "below a factor of two mean little."
     )
 
 
@@ -215,8 +224,9 @@ def _robust_tables(results: Results, scale: Scale) -> str:
         head = [f"{title}, {_size(name, rows)}", *ORDERS, "paper, ALOI: round robin", "sorted"]
         tables.append(_table(head, lines()))
     return "\n\n".join(tables) + (
-        f"\n\nMean over {scale.seeds_large} orders of each kind. The paper does not say which "
-        "linkage its MB-HAC has here; its figures are near those of centroid linkage elsewhere."
+        f"\n\nMeans over {scale.seeds_large} orders of each kind. The paper does not say which "
+        "linkage its MB-HAC uses here; its figures are close to those of centroid linkage "
+        "elsewhere."
     )
 
 
@@ -237,5 +247,5 @@ def _small_table(results: Results, scale: Scale) -> str:
 
     head = ["dendrogram purity", *(_size(name, rows) for name, rows in scale.small.items())]
     return _table(head, lines()) + (
-        f"\n\nMean over {scale.seeds_small} orders. In brackets the published value."
+        f"\n\nMeans over {scale.seeds_small} orders. In brackets: the published value."
     )

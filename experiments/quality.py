@@ -190,12 +190,14 @@ def against_batch(results: Results) -> Iterator[str]:
         faster = results.mean(name, best, "seconds") / results.mean(name, ONLINE, "seconds")
         rows.append([
             name,
-            "choice" if name in CHOSEN_ON else "check",
+            "tuning" if name in CHOSEN_ON else "check",
             f"{best}, {results.mean(name, best, 'purity'):.3f}",
             *(f"{results.share(name, method):.1%}" for method in OURS),
             f"{faster:.0f} x",
         ])  # fmt: skip
-    yield from table(["data", "half", "best of four linkages", *OURS, "grafted is faster by"], rows)
+    yield from table(
+        ["data", "used for", "best of four linkages", *OURS, "speed-up of grafted"], rows
+    )
 
 
 def verdict(results: Results) -> str:
@@ -214,12 +216,14 @@ def verdict(results: Results) -> str:
     checked = np.mean([online[name] for name in CHECKED_ON])
     chosen = np.mean([online[name] for name in CHOSEN_ON])
     return (
-        f"Online, the grafted tree has at least 98 % of the purity of the best batch linkage on "
-        f"{len(names) - len(short)} of {len(names)} data sets and more than it on "
-        f"{sum(share > 1 for share in online.values())}; below 98 %: {listed}. Refined, it is "
-        f"above on {sum(share > 1 for share in refined.values())}. On average it has {chosen:.1%} "
-        f"on the data sets it was chosen on and {checked:.1%} on the others. From 10,000 rows on, "
-        f"those where it is less than ten times as fast as that linkage: {slow}.\n"
+        f"The grafted tree has at least 98 % of the purity of the best batch linkage on "
+        f"{len(names) - len(short)} of {len(names)} data sets, and a higher purity on "
+        f"{sum(share > 1 for share in online.values())}. Below 98 %: {listed}. The refined tree "
+        f"has a higher purity on {sum(share > 1 for share in refined.values())}. The mean share "
+        f"of the "
+        f"grafted tree is {chosen:.1%} on the data sets used for tuning and {checked:.1%} on the "
+        "others. Data sets of at least 10,000 rows on which it is less than ten times as fast: "
+        f"{slow}.\n"
     )
 
 
@@ -235,52 +239,59 @@ def by_order(results: Results) -> Iterator[str]:
 
 def page() -> Iterator[str]:
     results = Results()
-    yield "# How pure the trees are\n"
+    yield "---\nhide: [toc]\n---\n"
+    yield "# How pure trees are\n"
     yield (
-        f"Written by `make quality` from `experiments/results/quality.jsonl`, where every run "
-        f"is kept. {platform.machine()}, two threads for our trees (the others use what they "
-        f"use), {time.strftime('%Y-%m-%d')}. Mean ± standard deviation over {SEEDS} orders "
-        f"(seeds 0 to {SEEDS - 1}); batch linkages do not depend on the order and ran once.\n"
+        f"Written by `make quality` on {time.strftime('%Y-%m-%d')} from "
+        f"`experiments/results/quality.jsonl`, which has every run. {platform.machine()}; our "
+        "trees use two threads, the others whatever they use by default. Means and standard "
+        "deviations "
+        f"over {SEEDS} random orders (seeds 0 to {SEEDS - 1}); batch linkages do not depend on the "
+        "order and ran once.\n"
     )
     yield (
-        'PERCH is the tree as published. *Grafted* is `ClusterTree(d, linkage="average")`, with '
-        "the default `graft=5`; *refined* is the same after `refine()`: one pass, five "
-        "neighbours. How it works, and what it owes to others: [grafting.md](grafting.md).\n"
+        '*PERCH* is the tree as published. *Grafted* is `ClusterTree(d, linkage="average")`, the '
+        "default, with `graft=5`. *Refined* is the same tree after `refine()` (one pass, five "
+        "neighbours). [Grafted trees](grafting.md) explains how both work. Purity and F1 are "
+        "defined in the [glossary](concepts.md#glossary).\n"
     )
     yield "## Dendrogram purity\n"
     yield from scores(results, "purity")
-    yield "## Against batch clustering\n"
+    yield "## Compared with batch clustering\n"
     yield (
-        "Purity as a share of that of the best of fastcluster's four linkages (each data set's own "
-        "best: no user could know it beforehand), and how many times as fast the grafted tree was "
-        "made as that linkage, search included. One setting for all data sets: linkage, size "
-        "factor, margins and number of neighbours were chosen on one half of the data sets; the "
-        "first trials of which kinds of linkage are worth a closer look had seen all of them.\n"
+        "Purity as a share of the purity of the best of fastcluster's four linkages, and how many "
+        "times as fast the grafted tree was built, search included. The best linkage is chosen "
+        "for each data set, which no user could do beforehand; the grafted tree has one setting "
+        "for all. Its linkage, size factor, margins and number of neighbours were chosen on the "
+        "data sets marked *tuning*; the very first trials, of which kinds of linkage to look at, "
+        "used all nine.\n"
     )
     yield from against_batch(results)
     yield verdict(results)
     yield (
-        f"Where it falls short: {HARD}, drawings compared pixel by pixel in 784 dimensions, where "
-        "most of a point's nearest neighbours are of other classes. It takes more of the data to "
-        f"find out what belongs together: {TEN} has {results.share(HARD, TEN):.1%} there, and "
-        f"{WARD}, {results.share(HARD, WARD):.1%}; elsewhere such settings cost purity. A "
-        "refinement brings a tree closer to what batch clustering makes of the data: for better "
-        "where that is purer, for worse where the online tree is.\n"
+        f"The exception is {HARD}: drawings compared pixel by pixel in 784 dimensions, where "
+        "most of a point's nearest neighbours belong to other classes, so that more of the data is "
+        f"needed to find out what belongs together. With {TEN}, the share is "
+        f"{results.share(HARD, TEN):.1%} there, and with {WARD}, {results.share(HARD, WARD):.1%}; "
+        "on other data, such settings reduce purity. Refinement brings a tree closer to the result "
+        "of batch clustering, for better where that is purer, for worse where the online tree "
+        "is.\n"
     )
     yield from neighbors.section(results, CHOSEN_ON + CHECKED_ON, NEIGHBORS_CHOSEN_ON)
     yield "## Pairwise F1 at the true number of clusters\n"
     yield (
-        "Our trees are cut by the paper's cost (the default), batch linkages by height. Birch's "
-        f"last step is left out where it has more than {birch.MOST_CENTRES:,} subclusters.\n"
+        "Our trees are cut by the paper's cost, batch linkages by height. Birch's "
+        "final clustering step is omitted where there are more than "
+        f"{birch.MOST_CENTRES:,} subclusters.\n"
     )
     yield from scores(results, "f1")
     yield "## Seconds to build the tree\n"
-    yield "Searches included; for the refined tree, build and refinement together.\n"
+    yield "Searches included. For the refined tree: build and refinement together.\n"
     yield from seconds(results)
     yield "## Orders of arrival\n"
     yield (
-        "At random; class by class; the classes in turn. The largest depth is that of all orders "
-        "of a kind.\n"
+        "Purity when points arrive in random order, sorted by class, and with the classes taking "
+        "turns (round robin). The last column has the largest depth for each kind of order.\n"
     )
     yield from by_order(results)
     if removal.read_results():
@@ -290,10 +301,10 @@ def page() -> Iterator[str]:
 def after_removals() -> Iterator[str]:
     yield "## After removals\n"
     yield (
-        "All rows are inserted, some removed; or rows pass through a window of a third of them. "
-        "Purity of what is left, beside that of a fresh tree of the same rows, as means of the "
-        "same orders; in brackets the share after one pass of `refine()` "
-        "([removal.md](removal.md)).\n"
+        "All rows are inserted and some of them removed, or rows pass through a sliding window of "
+        "a third of them. Purity of what is left / purity of a new tree of the same rows, means "
+        "over the same orders; in parentheses the share after one pass of `refine()`. "
+        "See [Removal](removal.md).\n"
     )
     yield from removal.section(CHOSEN_ON + CHECKED_ON)
 

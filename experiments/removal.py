@@ -100,7 +100,7 @@ def section(names: list[str]) -> Iterator[str]:
     """The part of the page: purity as a share of a fresh tree's."""
     results = read_results()
     n_orders = len({result["seed"] for result in results})
-    yield f"So far {n_orders} of the orders were run.\n"
+    yield f"{n_orders} order{'s' * (n_orders != 1)} per data set.\n"
     shares = {}
     for mode in MODES:
         rows = []
@@ -127,6 +127,6 @@ def section(names: list[str]) -> Iterator[str]:
     }
     short = ", ".join(f"{n} after {w} ({s:.1%})" for (n, w), s in ours.items() if s < 0.98)
     yield (
-        f"The grafted tree keeps at least 98 % in {sum(s >= 0.98 for s in ours.values())} of "
-        f"{len(ours)} cases; below that: {short or 'none'}.\n"
+        f"The grafted tree has at least 98 % of the purity of a new tree in "
+        f"{sum(s >= 0.98 for s in ours.values())} of {len(ours)} cases. Below: {short or 'none'}.\n"
     )

@@ -140,19 +140,19 @@ class Storage:
     def show(self) -> Tree:
         """The arrays as kernels take them, with spare capacity.
 
-        Ask for them only while nothing lets them grow: what was asked for before and arrives
-        after would be taken for the arrays as they are.
+        Ask for them only while they cannot grow: arrays that were asked for before, and arrive
+        after that, would be mistaken for the current ones.
         """
         arrays = {name: growing.array for name, growing in self._growing.items()}
         self.shown = Tree(**arrays, state=self.state, spare=self._spare)
         return self.shown
 
     def make_room(self, n_more: int) -> None:
-        """Make space for `n_more` points, and for features of all nodes that may come to have some.
+        """Make room for `n_more` points, and for the features of all nodes that may get some.
 
         The first call gets exactly the size it asks for; later growth at least doubles, so that
         many small inserts cost linear time. Memory that is not used yet is not resident. Wherever
-        this is interrupted, every array holds what it held.
+        this is interrupted, no array loses its content.
         """
         ids, points, boxes = self.state[[NEXT_ID, POINT_ROWS, BOX_ROWS]].tolist()
         most_points, most_boxes = _most_rows(int(self.state[MAX_LEAVES]))
@@ -230,7 +230,7 @@ def copied(tree: Tree) -> Tree:
 
 
 def make_spare(tree: Tree) -> Doubles:
-    """What kernels that change the tree need beside it: see `Tree.spare`."""
+    """Working memory for kernels that change the tree: see `Tree.spare`."""
     return np.zeros((SPARES, tree.points.shape[1]))
 
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 _PATIENCE = 1.0
-"""Seconds after which one looks again: whoever was interrupted may not have told."""
+"""Seconds after which a waiting thread looks again: one that was interrupted may not have woken
+it."""
 
 
 class FairLock(RLock):  # type: ignore[misc]  # typeshed takes it for final
@@ -83,7 +84,7 @@ class Lead:
 
     @contextlib.contextmanager
     def take(self, is_done: Callable[[], bool] = lambda: False) -> Iterator[bool]:
-        """Wait until one's part is done by others, or one has the lead; whether one has it."""
+        """Wait until others have done this thread's part, or it has the lead; whether it has."""
         own = _Hold()
         try:
             while not is_done():
@@ -115,7 +116,8 @@ def _nobody() -> None:
 
 
 class Locks(NamedTuple):
-    """Who changes a tree holds `writing` all the time, and `reading` while its arrays change."""
+    """A thread that changes a tree holds `writing` all the time, and `reading` while its arrays
+    change."""
 
     writing: FairLock
     reading: FairLock

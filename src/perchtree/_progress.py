@@ -17,11 +17,11 @@ class Silent:
         pass
 
     def update(self, n: int) -> None:
-        """So much more is done."""
+        """Note that this much more is done."""
 
 
 def progress(total: int, verbose: bool) -> Any:
-    """A bar that shows how much of `total` is done; what `Silent` can do, it can."""
+    """A bar that shows how much of `total` is done; it has the methods of `Silent`."""
     if not verbose:
         return Silent()
     from tqdm.auto import tqdm

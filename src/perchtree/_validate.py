@@ -1,4 +1,4 @@
-"""Checks at the edge: what a user hands in is understood, or rejected with a clear error."""
+"""Checks of what users pass in: it is accepted, or rejected with a clear error."""
 
 import sys
 import warnings
@@ -124,7 +124,8 @@ def as_list(column: Any) -> list[Any]:
 
 
 def is_sparse(X: Any) -> bool:
-    """Whether SciPy calls X sparse; that takes no import, for without one there is no such X."""
+    """Whether X is a sparse matrix of SciPy, which need not be imported: if nobody has, X is
+    none."""
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and bool(sparse.issparse(X))
 

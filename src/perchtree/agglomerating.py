@@ -63,11 +63,11 @@ def agglomerate(
 ) -> ClusterTree:
     """Cluster all rows at once, by the edges between nearest neighbours; the result is a tree.
 
-    Mutual nearest neighbours are joined by an edge, with a weight that is larger the nearer they
-    are in each other's lists. Clusters are merged in the order of their average linkage, divided by
-    the mean weight of the edges between a point of one and a point of the other. Clusters that are
-    not connected by edges are merged by average linkage alone. If clusters are not round, this
-    gives purer trees than any linkage based only on distances (docs/quality.md).
+    Mutual nearest neighbours are joined by an edge, which weighs more the higher they rank in each
+    other's lists. Clusters are merged in the order of their average linkage, divided by the mean
+    weight of the edges between a point of one and a point of the other. Clusters that are not
+    connected by edges are merged by average linkage alone. If clusters are not round, this gives
+    purer trees than any linkage based only on distances (docs/quality.md).
 
     The result is an ordinary tree, which can be cut, saved, plotted, and extended by `insert`.
 

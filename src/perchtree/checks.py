@@ -206,7 +206,7 @@ def check_collapsed(
 
 
 def _check_free(tree: Tree) -> None:
-    """Nothing is left of what free rows have held."""
+    """Free rows contain nothing but zeros."""
     points = point_node(np.arange(int(tree.state[POINT_ROWS])))
     boxes = box_node(np.arange(int(tree.state[BOX_ROWS])))
     for nodes, features in ((points, tree.points), (points, tree.lists), (boxes, tree.moments)):
@@ -260,7 +260,7 @@ def _check_leaves(tree: Tree, leaves: NDArray[np.int64], ids: NDArray[np.int64])
 
 
 def _ends(after: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Whether one comes to an end from each id, going on as `after` says: by doubling steps.
+    """Whether following `after` from each id comes to an end; steps are doubled.
 
     Entries out of range, of ids that are not in the tree, count as an end.
     """

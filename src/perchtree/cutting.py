@@ -1,4 +1,4 @@
-"""Flat clusters of a tree: cuts, how firm they are, and the best one by answers about pairs."""
+"""Flat clusters of a tree: cuts, confidence, and calibration by answers about pairs."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -43,12 +43,12 @@ class CuttableTree(ReadableTree):
         min_cluster_size: int | None = None,
         criterion: str | None = None,
     ) -> NDArray[np.int64]:
-        """Cut the tree into clusters: into so many, at a distance or level, or where they persist.
+        """Cut the tree into clusters: by number, by distance or level, or by persistence.
 
-        With nothing given, clusters are those that persist, with the minimum size that
+        Without arguments, these are the most persistent clusters, with the minimum size that
         `suggest_cuts` puts first.
 
-        By number, distance or level, nodes are collapsed greedily, the cheapest first, children
+        For a number, distance or level, nodes are collapsed greedily, the cheapest first, children
         before parents, as in the paper (section 6.3). The first cut computes the sequence;
         further ones are cheap.
 
@@ -119,8 +119,8 @@ class CuttableTree(ReadableTree):
 
         It is the point's silhouette in distances along the tree: 1 - a / b, where a is the mean
         height at which it meets the other points of its cluster, and b the height of the node
-        above the cluster, where it meets others first. What was corrected counts by the nodes
-        that it consists of. docs/cuts.md shows how often points are right by their confidence.
+        above the cluster, where it meets others first. A corrected cluster counts as the nodes that
+        it consists of. docs/cuts.md shows how often points are right by their confidence.
 
         Parameters
         ----------
@@ -284,9 +284,9 @@ class CuttableTree(ReadableTree):
     ) -> Cluster:
         """Find the cluster of a point at a given cut, without cutting the tree.
 
-        Takes time proportional to the depth of the point. The same cut by `cut(distance=...)`
-        or `cut(level=...)` puts two points together exactly if this gives both the same.
-        The criterion is "cost", "diameter", "height" or "size".
+        Takes time proportional to the depth of the point. Two points have the same cluster exactly
+        if `cut` puts them together at the same distance or level. The criterion is "cost",
+        "diameter", "height" or "size".
         """
         as_choice("criterion", criterion, (*PRICES, "height"))
         if (distance is None) == (level is None):
@@ -331,7 +331,7 @@ class CuttableTree(ReadableTree):
 def _cut_into(
     cuts: Cuts, n_clusters: int | Sequence[int], criterion: str | None
 ) -> NDArray[np.int64]:
-    """Labels of so many clusters; of several numbers, one column each."""
+    """Labels of this many clusters; for several numbers, one column each."""
     counts = [as_count("n_clusters", n) for n in np.atleast_1d(n_clusters).tolist()]
     if not counts:
         raise ValueError("n_clusters is empty: name at least one number of clusters")

@@ -2,12 +2,12 @@
 
 
 class InvariantError(AssertionError):
-    """A tree is not what it should be: the message names the node at fault."""
+    """A tree violates an invariant; the message names the node at fault."""
 
 
 class CorruptFileError(ValueError):
-    """A file is not what was saved: the message says which part of it is damaged."""
+    """A file is damaged; the message says which part."""
 
 
 class ReadOnlyError(OSError):
-    """Nothing can be written any more; the message says why, and what to do."""
+    """Nothing can be written any longer; the message says why, and what to do."""

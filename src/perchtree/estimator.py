@@ -95,12 +95,15 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         The records. Corrections made with `collection_.together(a, b)` and
         `collection_.apart(a, b)` apply to all labels; a new `fit` discards them.
     tree_ : ClusterTree
+        The tree itself.
     children_ : int64 array of shape (n_points - 1, 2)
         As in scikit-learn's AgglomerativeClustering.
     distances_ : float64 array of shape (n_points - 1,)
         How far apart the two parts of each of those nodes are; see `ClusterTree.heights`.
     n_leaves_ : int
+        The number of leaves: points, less copies and those that were collapsed.
     n_features_in_ : int
+        The number of columns of the first X.
     feature_names_in_ : array of str
         If the first X had column names.
     cluster_ids_, cluster_sizes_, exemplars_ : arrays of shape (n_clusters,)
@@ -164,7 +167,7 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         texts: Any = None,
         classes: Any = None,
     ) -> Self:
-        """Make a new tree of X, inserted in order.
+        """Build a new tree from the rows of X, in order.
 
         Parameters
         ----------
@@ -174,7 +177,7 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         keys : array-like of shape (n_samples,), optional
             Your own ids of the rows: strings or whole numbers, each once.
         texts, classes : array-like of shape (n_samples,), optional
-            What each row is, and its true class: kept with the points, and in files.
+            The text of each row, and its true class: stored with the points, also in files.
         """
         return self._insert(X, {"keys": keys, "texts": texts, "classes": classes}, reset=True)
 
@@ -187,7 +190,7 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         texts: Any = None,
         classes: Any = None,
     ) -> Self:
-        """Add X to the tree. Any split of data into such calls gives the tree of `fit`.
+        """Add X to the tree. However data is split into calls, the tree is that of a single `fit`.
 
         Parameters
         ----------
@@ -256,7 +259,7 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.__dict__.update(before)
 
     def _adopt(self, collection: Collection) -> None:
-        """Begin anew with a collection."""
+        """Start over with a collection."""
         names = getattr(self, "feature_names_in_", None)
         collection.feature_names = None if names is None else [str(name) for name in names]
         last = 0, collection.tree.next_id
@@ -449,13 +452,13 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     ) -> NDArray[np.int64] | tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Give each row the cluster of its nearest leaf. Nothing is added to the tree.
 
-        With search="cells" that leaf is looked for where an insert would.
+        With search="cells", only the cells that an insert would search are considered.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         return_distance : bool
-            Also return how far that leaf is.
+            Also return the distance to that leaf.
         max_distance : float, optional
             Rows whose nearest leaf is farther get the label -1.
 
@@ -495,8 +498,8 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | Path) -> None:
         """Save everything to one file: parameters, tree, records, clusters and events.
 
-        It is written aside and put in place when whole: a crash or a full disk leaves the old
-        file as it was. Keys, texts and classes are those given to `fit` and `partial_fit`.
+        The file is replaced atomically: a crash or a full disk leaves the old file unchanged. Keys,
+        texts and classes are those given to `fit` and `partial_fit`.
         """
         check_is_fitted(self)
         self._checked_settings(fixed=True)  # what cannot be used could not be loaded
@@ -516,7 +519,7 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def load(cls, path: str | Path, *, mmap: bool = False) -> Self:
-        """Load what `save` has written, verified as by `ClusterTree.load`.
+        """Load a file written by `save`, verified as by `ClusterTree.load`.
 
         A file of `ClusterTree.save` or `Collection.save` becomes an estimator with its settings.
         """

@@ -1,9 +1,9 @@
 """How good a tree or a flat clustering is, given the true classes.
 
-A true class that is negative or missing (None, NaN) is not known. `negative` says what to make of
-such points: with "drop" they are left out; with "singletons" each is a class of its own, so it is
-in no true pair, but counts among the points of a node; with "class" a negative number is a class
-like any other, and only points whose class is missing are left out.
+A negative or missing (None, NaN) true class is unknown. `negative` says how to treat such points:
+with "drop" they are left out; with "singletons" each is a class of its own, so it is in no true
+pair, but counts among the points of a node; with "class" a negative number is a class like any
+other, and only points whose class is missing are left out.
 
 A negative or missing cluster is noise, as in scikit-learn: the point is in a cluster of its own,
 and so in no predicted pair, whatever `negative` says.
@@ -77,7 +77,7 @@ def dendrogram_purity(
     classes : array-like of shape (n,)
         The true class of each point; negative, None or NaN where it is not known.
     n_samples : int, optional
-        Draw so many pairs instead of looking at all of them.
+        Estimate from this many random pairs, instead of all of them.
     random_state : int or numpy.random.Generator, optional
         For the sample.
     negative : {"drop", "singletons", "class"}
@@ -86,7 +86,8 @@ def dendrogram_purity(
 
     Returns
     -------
-    float, or PurityEstimate (purity, standard_error) if `n_samples` is given.
+    purity : float or PurityEstimate
+        With `n_samples`, an estimate with its standard error.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a tree tells of itself: its numbers, and its nodes in scikit-learn's way."""
+"""Properties of a tree, and its nodes in scikit-learn's numbering."""
 
 import contextlib
 import math
@@ -67,7 +67,7 @@ class TreeStats:
     scanned: int
     """Points whose neighbour a scan found; the others' were found in the tree."""
     linkages: int
-    """Pairs of nodes whose linkage was computed; those of siblings, kept up to date, aside."""
+    """Pairs of nodes whose linkage was computed, except siblings, whose linkage is stored."""
     interchanges: int
     """Rotations by linkage."""
     grafts: int
@@ -81,7 +81,7 @@ class TreeStats:
 
 
 class ReadableTree:
-    """A tree that can be read. What it tells is made when asked for and kept until it changes.
+    """A tree that can be read. Results are computed when asked for, and kept until it changes.
 
     `_storage` owns the arrays, `_lock` is held while they are read or changed, `_done` counts work.
     """
@@ -93,20 +93,20 @@ class ReadableTree:
 
     @property
     def _tree(self) -> Tree:
-        """The arrays: only for who holds one of the locks."""
+        """The arrays; the caller must hold one of the locks."""
         return self._storage.shown or self._storage.show()
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Tree]:
         """The arrays, which do not change while this context lasts. Do not keep them longer.
 
-        A long insert by another thread goes on between two such contexts.
+        A long insert by another thread continues between two such contexts.
         """
         with self._lock:
             yield self._tree
 
     def _forget(self) -> None:
-        """Drop what was made from the tree as it was."""
+        """Drop results that were computed before a change."""
         self._table = None
 
     @property
@@ -126,7 +126,7 @@ class ReadableTree:
 
     @property
     def changes(self) -> int:
-        """A counter that grows with every change: as long as it stays, so does the tree."""
+        """A counter that grows with every change: while it is the same, so is the tree."""
         return int(self._storage.state[CHANGES])
 
     @property

@@ -1,4 +1,4 @@
-"""Improving a tree that stands: grafts from every leaf to its neighbours among all leaves."""
+"""Improving an existing tree: grafts from every leaf to its neighbours among all leaves."""
 
 import time
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ _GRAFTED_AT_ONCE = 256
 
 
 class Refinement:
-    """Passes over all leaves of a tree whose leaves stay the same, only their places change."""
+    """Passes over all leaves of a tree, which change their places but not the leaves."""
 
     def __init__(
         self,
@@ -50,7 +50,8 @@ class Refinement:
         return len(self.parts) == self.most_parts
 
     def run(self, time_limit: float | None, bar: Any) -> Iterator[int]:
-        """One pass after the other: the number of grafts in each; what is cut short counts too."""
+        """Make one pass after the other; the number of grafts in each, also in one that was cut
+        short."""
         end = np.inf if time_limit is None else time.monotonic() + time_limit
         while time.monotonic() < end and not self._is_full:
             before = int(self._upkeep.done[GRAFTS])

@@ -1,4 +1,4 @@
-"""Tables to try things on, made from a seed: the tutorials use them.
+"""Sample tables, generated from a seed: the tutorials use them.
 
 Each has the true answer in its last column, so that a result can be scored.
 """
@@ -164,7 +164,7 @@ def make_questions(n_rows: int, seed: int) -> Table:
 
 
 def make_messages(n_rows: int, seed: int) -> Table:
-    """Messages of a few machines, in which a new kind of trouble begins half-way."""
+    """Messages of a few machines, in which a new kind of problem appears halfway through."""
     random = Random(seed)
     table: Table = {"id": [], "message": [], "kind": []}
     for row in range(n_rows):

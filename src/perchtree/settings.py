@@ -21,7 +21,7 @@ ASKED = 12
 """Neighbours that an insert asks for in a tree with edges."""
 
 LISTED = 24
-"""Neighbours that each leaf lists there: those it found, and those that have found it since."""
+"""Neighbours that each leaf lists there: those it found, and those that found it later."""
 
 
 class Rule(NamedTuple):

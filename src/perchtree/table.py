@@ -52,7 +52,8 @@ class NodeTable:
     distances : float64 (n-1,)
         How far apart the two parts of a merge are; see `measure_nodes`.
     heights : float64 (2n-1,)
-        The same, or a larger one further down, so that they never shrink. 0 for points.
+        The same, or a larger one further down, so that they never decrease towards the root. 0 for
+        points.
     sizes : int64 (2n-1,)
         Number of points below.
     leaves : int64 (n,)

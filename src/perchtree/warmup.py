@@ -1,4 +1,4 @@
-"""Compiling ahead what a tree with given settings may need, on two processors if there are two.
+"""Compiles ahead of time what a tree with given settings may need, on two cores if there are two.
 
 Most of the time goes into one kernel, the one that inserts: a process of its own compiles it while
 this one compiles searches. Both keep what they compile on disk.
@@ -10,7 +10,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -51,19 +51,24 @@ for settings in json.loads(sys.argv[1]):
 more than it needs: the main process waits for it."""
 
 
-def warm_up(settings: Settings, *, few: bool = False) -> None:
+def warm_up(
+    settings: Settings, *, few: bool = False, meanwhile: Callable[[], object] = lambda: None
+) -> None:
     """Build tiny trees with these settings, in every way in which a large one may be built.
 
     An automatic search can change its method after many rows: what that needs is compiled now. With
     `few`, a new tree gets at most `FEW` rows, and only what those need is compiled. Where that was
-    done before, on this machine and by this version, nothing happens.
+    done before, on this machine and by this version, only `meanwhile` is called; otherwise it is
+    called while the other process works, to compile something else.
     """
     searches = ("astar", "scan") if settings.search == "auto" else (settings.search,)
     few = few and "scan" in searches and not settings.collapses
     mark = _mark(settings, few)
     if mark is not None and mark.exists():
+        meanwhile()
         return
     with _inserts_compiled_aside(settings, ("scan",) if few else searches):
+        meanwhile()
         if "scan" in searches and not settings.collapses:
             _search(settings.changed(search="scan"))
     if not few:

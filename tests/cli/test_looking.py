@@ -151,6 +151,11 @@ def test_corrections_are_changes(perch, shop):
     assert "split" in result.stdout
     told = "perch: cut with -k 3: 1 split; 8 of 10 points kept their cluster's number\n"
     assert result.stderr == told
+    perch("changes", "shop.perch", "-o", "changes.csv", "-q")
+    (split,) = rows_of("changes.csv")
+    clusters = clusters_in("b.csv")
+    assert split["id"] == next(k for k in clusters if str(clusters[k]) == split["after"].split()[0])
+    assert split["text"] in shop.texts
     tracker = Collection.open("shop.perch").clusterings["-k 3"]
     assert tracker.stayed == (8, 10)
 

@@ -1,4 +1,4 @@
-"""What `perch` says of itself: an overview, versions for bug reports, completion for shells."""
+"""Overview, versions for bug reports, and completion for shells."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def show_overview() -> None:
 
 
 def show_versions(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-    """Print the versions that a report of a bug should name, without importing the packages."""
+    """Print the versions that a bug report should include, without importing the packages."""
     if not value or ctx.resilient_parsing:
         return
     import platform

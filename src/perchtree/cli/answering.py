@@ -1,4 +1,4 @@
-"""ask: show two records at a time, and keep what is said about them."""
+"""ask: show two records at a time, and store the answers."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .options import QUIET, TREE
+from .patience import patience
 from .running import Command, count, say
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from .answers import Answers
 
 _AT_ONCE = 10
-"""Questions that are picked before the answers are looked at again."""
+"""Questions that are picked at once, before answers are taken into account."""
 _FITS, _FEWER, _LARGE = 20, 5, 50_000
 """Fits for the estimate after each answer, and how many if there are more points than this."""
 _KEYS = {"y": True, "n": False, "s": None}
@@ -114,14 +115,15 @@ def _begin(collection: "Collection", output: str | None, tree: str) -> "Answers"
 def _go_on(
     collection: "Collection", answers: "Answers", most: int | None, seed: int, quiet: bool
 ) -> None:
-    """Ask until someone has had enough; each answer is saved before the next question."""
+    """Ask until the user stops; each answer is saved before the next question."""
     from .beside import beside, make_console
 
     console = make_console()
     waiting: list[tuple[object, object]] = []
     while most is None or answers.n_told < most:
         if not waiting:
-            waiting = collection.questions(_AT_ONCE, answers.pairs, answers.same, seed=seed)
+            with patience("looking for questions (and compiling, the first time)"):
+                waiting = collection.questions(_AT_ONCE, answers.pairs, answers.same, seed=seed)
         if not waiting:
             say("no pairs left to ask about")
             return
@@ -162,9 +164,10 @@ def _listen(console: "Console") -> str:
 
 
 def _tell(console: "Console", collection: "Collection", answers: "Answers") -> None:
-    """How good the best cut is by now."""
+    """Print how good the best cut is estimated to be."""
     n_fits = _FITS if len(collection) <= _LARGE else _FEWER
-    found = collection.calibrate(answers.pairs, answers.same, n_fits=n_fits)
+    with patience("estimating (and compiling, the first time)"):
+        found = collection.calibrate(answers.pairs, answers.same, n_fits=n_fits)
     console.print(f"Best cut after {count(found.n_answers, 'answer')}: {found}.")
     for doubt in found.doubts[:1]:
         console.print(f"But note: {doubt}.")

@@ -42,7 +42,7 @@ class Answers:
         return pair
 
     def _keep(self, pair: tuple[Any, Any]) -> None:
-        """Keep what is said about a pair by now, with all others: the file is always whole."""
+        """Store the present answer about a pair with all others: the file is always complete."""
         from ..outputs import open_table
 
         own = [(a, b, same) for (a, b), same in zip(self.pairs, self.same, strict=True)]

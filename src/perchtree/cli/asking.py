@@ -20,6 +20,7 @@ from .options import (
     Reading,
     check_table,
 )
+from .patience import patience
 from .running import Command, count, say, written_to
 
 _ROWS_AT_ONCE = 100_000
@@ -234,7 +235,8 @@ def _predicted(
         vectors = batch.X
         if collection.encoder is not None:
             vectors = collection.encode(batch.companions["texts"])
-        nearest, distances = collection.tree.nearest(vectors, exact=False)
+        with patience("searching (and compiling, the first time)"):
+            nearest, distances = collection.tree.nearest(vectors, exact=False)
         places, far = np.searchsorted(ids, nearest[:, 0]), distances[:, 0]
         found = clusters[places]
         if max_distance is not None:
@@ -311,8 +313,9 @@ def score(
         n_clusters = min(n_classes, collection.tree.n_leaves)
     asked_for = () if n_clusters is None else (n_clusters,)
     clusters, _, n_clusters = choose(collection, asked_for, **taken_from(choice)).columns["cluster"]
-    pairs = pairwise_scores(classes[kept], clusters[kept])
-    purity = dendrogram_purity(collection.tree, np.where(kept, classes, -1), negative="drop")
+    with patience("computing scores (and compiling, the first time)"):
+        pairs = pairwise_scores(classes[kept], clusters[kept])
+        purity = dendrogram_purity(collection.tree, np.where(kept, classes, -1), negative="drop")
     _show(
         {
             "points": int(kept.sum()),
@@ -378,6 +381,8 @@ def info(tree: str, as_json: bool) -> None:
     collection = open_collection(tree)
     grown, settings, names = collection.tree, collection.settings, collection.feature_names
     boxes = not settings.has_linkage
+    with patience("looking for clusters (and compiling, the first time)"):
+        suggested = [cut.n_clusters for cut in grown.suggest_cuts(5) if cut.stands_out]
     _show(
         {
             "file": tree,
@@ -404,9 +409,7 @@ def info(tree: str, as_json: bool) -> None:
             "operations": collection.operation if collection.is_kept else None,
             "encoder": None if collection.encoder is None else name_of(collection.encoder),
             "remembered": [f"perch cut {own}".strip() for own in collection.clusterings] or None,
-            "suggested numbers of clusters": [
-                cut.n_clusters for cut in grown.suggest_cuts(5) if cut.stands_out
-            ],
+            "suggested numbers of clusters": suggested,
         },
         as_json,
     )

@@ -32,7 +32,7 @@ def make_console() -> "Console":
 
 
 def beside(collection: "Collection", pair: tuple[Any, Any], *, plain: bool) -> "Table":
-    """A table of what is known of two records: keys, classes, texts; features if it has no texts.
+    """A table of two records: keys, classes, texts; features if there are no texts.
 
     Words and numbers that differ are bold and underlined, on plain output between asterisks.
     """

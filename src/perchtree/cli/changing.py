@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .options import FOLDER, FORCE, N_JOBS, NEW_TREE, QUIET, TREE, TreePath
+from .patience import patience
 from .running import Command, count, say
 
 if TYPE_CHECKING:
     from ..collection import Collection
+
+_MANY = 1000
+"""Records from which on a bar shows how many are removed."""
 
 
 @click.command(cls=Command)
@@ -56,12 +60,12 @@ def remove(tree: str, ids: tuple[str, ...], file: str | None, missing: str, quie
     check_writable(tree)
     with open_collection(tree, write=True) as collection, listening() as stop:
         before = len(collection)
+        has_bar = not quiet and sys.stderr.isatty() and len(given) >= _MANY
         try:
-            collection.remove(
-                keys_from_texts(collection, given),
-                missing=missing,
-                verbose=not quiet and sys.stderr.isatty(),
-            )
+            with patience("removing (and compiling, the first time)", quiet=quiet or has_bar):
+                collection.remove(
+                    keys_from_texts(collection, given), missing=missing, verbose=has_bar
+                )
         except KeyboardInterrupt:
             stop.asked = True
         stop.ignore()
@@ -149,7 +153,9 @@ def merge(
         raise click.UsageError("a tree is not written to standard output: give a file's name")
     check_tree_output(output, force=force, inputs=[first, second])
     one, other = (open_collection(path, n_jobs) for path in (first, second))
-    union = _merged(one, other, update=update, verbose=not quiet and sys.stderr.isatty())
+    has_bar = not quiet and sys.stderr.isatty()
+    with patience("merging (and compiling, the first time)", quiet=quiet or has_bar):
+        union = _merged(one, other, update=update, verbose=has_bar)
     union.save(output)
     if not quiet:
         say(

@@ -1,4 +1,4 @@
-"""Which clusters of a tree a command reads: by number, likeness or minimum size, or by itself."""
+"""Which clusters of a tree a command uses: by number, distance or minimum size, or by default."""
 
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -63,7 +63,7 @@ def taken_from(options: dict[str, Any]) -> dict[str, Any]:
 
 
 class Chosen(NamedTuple):
-    """Clusterings by the names of their columns, and what to say of how they were chosen."""
+    """Clusterings by the names of their columns, and a remark on how they were chosen."""
 
     columns: "dict[str, Corrected]"
     remark: str | None = None
@@ -79,7 +79,8 @@ def choose(
     criterion: str | None,
     answers: str | None = None,
 ) -> Chosen:
-    """Cut a tree as the options say, without any where it stands out; corrections are applied."""
+    """Cut a tree as the options say, by default where clusters stand out; corrections are
+    applied."""
     with patience("looking for clusters (and compiling, the first time)"):
         return _choose(collection, n_clusters, distance, similarity, min_size, criterion, answers)
 
@@ -143,7 +144,7 @@ def as_distance(tree: Any, similarity: float) -> float:
 
 
 def _describe(suggestions: list[Any]) -> str:
-    """What was taken when nothing was given, and what to try instead."""
+    """What was chosen without options, and what to try instead."""
     first, *others = suggestions
     if not first.stands_out:
         return (

@@ -1,4 +1,4 @@
-"""correct: say which points belong together, and which do not."""
+"""correct: record which points belong together, and which do not."""
 
 from typing import TYPE_CHECKING
 

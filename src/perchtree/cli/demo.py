@@ -1,4 +1,4 @@
-"""demo: the whole job on bundled data."""
+"""demo: all steps on bundled data."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`perch demo`: the whole job on data that ships with scikit-learn, with an explanation."""
+"""`perch demo`: all steps on data that ships with scikit-learn, with explanations."""
 
 import time
 from collections.abc import Callable
@@ -95,13 +95,13 @@ def run_demo(seed: int, output: str, *, modes: bool, force: bool) -> None:
         ("perch sample questions -o questions.csv", "a sample of texts, for the next command"),
         ("perch fit questions.csv -o questions.perch --id id --text question --class topic", ""),
     ):
-        console.print(f"  {command}" + f"  [dim]{what}[/dim]" * bool(what), soft_wrap=True)
+        console.print(f"  {command}" + f"  [dim]# {what}[/dim]" * bool(what), soft_wrap=True)
 
 
 def _grown(
     parameters: dict[str, Any], X: NDArray[Any], texts: list[str], classes: NDArray[Any], what: str
 ) -> tuple[Perch, float]:
-    """A model that has taken in all batches, and how long that took, compiling aside."""
+    """A model that was given all batches, and how long that took, not counting compilation."""
 
     def grow() -> Perch:
         model = Perch(**parameters)

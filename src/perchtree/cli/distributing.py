@@ -1,4 +1,4 @@
-"""fit and add with --ray: the same, searched by a cluster."""
+"""fit and add with --ray: a cluster searches."""
 
 import contextlib
 import sys
@@ -64,8 +64,7 @@ def fit_on_cluster(
     *,
     quiet: bool,
 ) -> "tuple[Taken, str]":
-    """Insert an input and save the tree, unless it is interrupted; what came of it, and by whom it
-    was searched."""
+    """Insert an input and save the tree, unless it is interrupted; the result, and who searched."""
     from ..distributed.fitting import SNAPSHOT_SECONDS, Asked, Fit
     from ..distributed.job import Input
     from ..inputs.stores import whole_name

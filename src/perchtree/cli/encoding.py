@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .options import Reading
+from .patience import COMPILING, patience
 from .running import count, say
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def _can_be_read_twice(name: str) -> bool:
 
 def _learn(collection: "Collection", reading: Reading, name: str, quiet: bool) -> None:
     """Read all texts once, if vectors are to be made of them."""
+    from ..encode.hashed import Hashed
     from ..encode.interface import Learner
     from ..inputs.batches import InputError
 
@@ -57,6 +59,9 @@ def _learn(collection: "Collection", reading: Reading, name: str, quiet: bool) -
         return
     if collection.encoder is None:
         collection.use_encoder("auto")
+    if isinstance(collection.encoder, Hashed):
+        with patience(COMPILING, quiet=quiet):
+            collection.encoder.learned([""])
     if isinstance(collection.encoder, Learner):
         with _shown_learning(source, quiet) as show:
             texts = _texts(reading, chain([first], batches), show)

@@ -22,7 +22,7 @@ from .options import (
     TREE,
     Reading,
 )
-from .patience import patience
+from .patience import COMPILING, patience
 from .presets import MODES, parameters
 from .running import Command, count, say
 
@@ -113,7 +113,7 @@ def _fit_folder(
     force: bool,
     quiet: bool,
 ) -> None:
-    """Make a tree in a folder, or go on where the same command was interrupted."""
+    """Make a tree in a folder, or continue where the same command was interrupted."""
     from pathlib import Path
 
     from ..collection import Collection
@@ -150,7 +150,7 @@ def _remove_if_empty(collection: "Collection", path: str) -> None:
 
 
 def _input_name(name: str, reading: Reading, options: dict[str, Any]) -> str:
-    """What a folder remembers an input by; of a stream nobody knows where it begins again."""
+    """The name by which a folder remembers an input; None for a stream, which cannot be resumed."""
     from ..inputs.stores import whole_name
 
     if name == "-":
@@ -287,7 +287,7 @@ def _grow(
 
 
 def _recommend_cells(collection: "Collection") -> None:
-    """Say that there is a faster search, where all points were compared with each other."""
+    """Recommend the faster search if all points were compared with each other."""
     is_slow = collection.settings.search == "auto" and collection.tree.stats.scanned > 0
     if is_slow and len(collection) >= MANY:
         say(
@@ -315,10 +315,12 @@ def _compile_ahead(collection: "Collection", few: bool, quiet: bool) -> None:
     from ..encode.hashed import Hashed
     from ..warmup import warm_up
 
-    with patience("compiling for this machine (only the first time)", quiet=quiet):
-        warm_up(collection.settings, few=few)
+    def compile_encoder() -> None:
         if isinstance(collection.encoder, Hashed):
             collection.encode([""])
+
+    with patience(COMPILING, quiet=quiet):
+        warm_up(collection.settings, few=few, meanwhile=compile_encoder)
 
 
 def _say_what_was_left_out(taken: "Taken", collection: "Collection", quiet: bool) -> None:
@@ -401,13 +403,12 @@ def refine(
         if not grown.settings.has_linkage:
             raise ValueError(f"{tree} was built in one of the paper's modes: it cannot be refined")
         before = grown.stats.grafts
+        has_bar = not quiet and sys.stderr.isatty()
         try:
-            collection.refine(
-                passes,
-                neighbors=neighbors,
-                time_limit=time_limit,
-                verbose=not quiet and sys.stderr.isatty(),
-            )
+            with patience("refining (and compiling, the first time)", quiet=quiet or has_bar):
+                collection.refine(
+                    passes, neighbors=neighbors, time_limit=time_limit, verbose=has_bar
+                )
         except KeyboardInterrupt:
             stop.asked = True
         stop.ignore()

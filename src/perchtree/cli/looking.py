@@ -1,4 +1,4 @@
-"""clusters and changes: commands that show what the clusters of a tree are like."""
+"""clusters and changes: commands that describe the clusters of a tree."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -111,7 +111,7 @@ def clusters(
 
 
 def _members(collection: "Collection", labels: Any, cluster: int) -> dict[str, Any]:
-    """The members of a cluster, the firmest first."""
+    """The members of a cluster, most confident first."""
     import numpy as np
 
     own = np.flatnonzero(labels == cluster)
@@ -153,11 +153,12 @@ def changes(
 ) -> None:
     """List what changed between the last two clusterings that `perch cut` wrote from TREE.
 
-    Clusters are born, merged, split, and end; and points move from one to another. Without
-    options of `perch cut`, it is the clustering that was written last.
+    Clusters are born, merge, split and end, and points move from one to another. The first record
+    of a new cluster is shown as an example. Without options of `perch cut`, this is about the
+    clustering that was written last.
 
-    With --since, it is what became of the clusters that are kept up to date (`perch keep`): every
-    event has a number, and those after N are listed, with the points that came or moved.
+    With --since, this is about the clusters that are kept up to date (`perch keep`): every event
+    has a number, and those after N are listed, with the points that were added or moved.
 
     \b
     Examples:
@@ -216,19 +217,28 @@ def _total(tracker: Any) -> str:
 
 
 def _changes(collection: "Collection", tracker: Any) -> dict[str, list[Any]]:
-    """Events, and then moves, one per row."""
+    """Events, each with the first record of a new cluster as an example, and then moves."""
+    import numpy as np
+
     events, (points, before, after) = tracker.events, tracker.moves
-    keys = collection.records.keys(points).tolist()
-    texts = collection.records.values("texts", points)
-    nothing = [None] * len(events)
+    known, first = np.unique(tracker.labels, return_index=True)
+    examples = dict(zip(known.tolist(), tracker.points[first].tolist(), strict=True))
+    shown = [examples.get(event.after[0]) if event.after else None for event in events]
+    ids = np.array([point for point in shown if point is not None] + points.tolist(), np.int64)
     table: dict[str, list[Any]] = {
         "kind": [event.kind for event in events] + ["move"] * len(points),
         "before": [" ".join(map(str, event.before)) for event in events] + list(map(str, before)),
         "after": [" ".join(map(str, event.after)) for event in events] + list(map(str, after)),
         "points": [event.points for event in events] + [1] * len(points),
-        "id": nothing + keys,
     }
-    return table | ({"text": nothing + texts} if "texts" in collection.records else {})
+    has_record = [point is not None for point in shown] + [True] * len(points)
+    about = {"id": collection.records.keys(ids).tolist()}
+    if "texts" in collection.records:
+        about["text"] = collection.records.values("texts", ids)
+    for name, values in about.items():
+        following = iter(values)
+        table[name] = [next(following) if has else None for has in has_record]
+    return table
 
 
 def _put(table: dict[str, Any], rows: int, output: str | None) -> None:

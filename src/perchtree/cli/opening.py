@@ -9,6 +9,7 @@ from ..collection import Collection
 from ..collection.durable import is_folder
 from ..outputs import check_output
 from ..store.folder import DATABASE
+from .patience import patience
 
 
 def open_collection(
@@ -21,7 +22,8 @@ def open_collection(
     if is_folder(path) and not (Path(path) / DATABASE).is_file():  # writers would make one
         raise FileNotFoundError(f"there is no collection in {path}")
     try:
-        collection = Collection.open(path, write=write)
+        with patience("opening the tree (and compiling, the first time)"):
+            collection = Collection.open(path, write=write)
     except ValueError as error:
         raise type(error)(str(error) if path in str(error) else f"{path}: {error}") from None
     if len(collection) == 0 and not may_be_empty:

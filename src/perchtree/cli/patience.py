@@ -1,4 +1,4 @@
-"""Signs of life while a command starts or compiles: nobody should wonder whether it hangs."""
+"""Signs of life while a command starts or compiles, so that nobody wonders whether it hangs."""
 
 import contextlib
 import os
@@ -11,6 +11,8 @@ _SILENCE = 1.5
 """Seconds without output after which something is shown: imports alone take about that long."""
 _LEAST = 0.3
 """Seconds that something must take to be worth a line, however long it was quiet before."""
+COMPILING = "compiling for this machine (only the first time)"
+"""The message where only that takes time."""
 _heard = [time.monotonic()]
 """When the last sign of life ended, or else the process began."""
 

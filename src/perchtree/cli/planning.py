@@ -94,7 +94,7 @@ def _told(name: str, found: "Plan") -> str:
 def _advice(
     one: "dict[str, Plan]", many: "dict[str, Plan]", constants: "Constants", memory: int
 ) -> list[str]:
-    """A command, and what stands in its way."""
+    """A command, and what it needs that is not there."""
     if one["exact"].seconds <= _PATIENCE or not many:
         exact = one["exact"].seconds <= max(_PATIENCE, 2 * one["cells"].seconds)
         command, chosen = ["--n-jobs", "-1"], one["exact" if exact else "cells"]

@@ -75,7 +75,7 @@ def shown_progress(
 
 
 def _durable(collection: Collection, batch: Batch | None) -> str:
-    """Up to which row everything is on disk, if a folder keeps it: a batch waits for that."""
+    """The row up to which everything is on disk, if the tree is in a folder."""
     if batch is None or len(batch.rows) == 0 or not collection.is_kept:
         return ""
     return f", durable up to row {int(batch.rows[-1]) + 1}"

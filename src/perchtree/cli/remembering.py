@@ -1,4 +1,4 @@
-"""Numbers of clusters that stay: those of the clustering last written with the same options."""
+"""Stable numbers of clusters: those of the clustering last written with the same options."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""How every command runs: errors in one line, an exit code, a traceback only if asked for."""
+"""How every command runs: errors in one line, an exit code, a traceback only on request."""
 
 import contextlib
 import importlib
@@ -78,7 +78,7 @@ class Command(click.Command):
 
 
 class QuickCommand(Command):
-    """A command that needs no collection, or says itself what it waits for."""
+    """A command that needs no collection, or reports waiting times itself."""
 
     opens_trees = False
 

@@ -1,4 +1,4 @@
-"""sample: a table to try things on."""
+"""sample: tables to experiment with."""
 
 import click
 
@@ -28,12 +28,11 @@ _KINDS = ("people", "questions", "messages")
 @click.option("--seed", default=0, show_default=True, help="Seed for generating the rows.")
 @FORCE
 def sample(kind: str, output: str, rows: int, seed: int, force: bool) -> None:
-    """Make a table to try things on: people, questions or messages.
+    """Write a sample table to experiment with: people, questions or messages.
 
-    people are records with typing errors, nicknames and missing fields, about three of each person:
-    for deduplication. questions are those of customers of a shop, on eight topics. messages are
-    those of a few machines, in which a new kind of trouble begins half-way. The last column is
-    the true answer.
+    people: records with typing errors, nicknames and missing fields, about three per person, for
+    deduplication. questions: from customers of a shop, on eight topics. messages: from a few
+    machines, with a new kind of problem halfway through. The last column is the true answer.
 
     \b
     Examples:

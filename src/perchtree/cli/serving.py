@@ -6,7 +6,7 @@ import click
 
 from ..inert import inert_line
 from .options import FOLDER, QUIET, taken, together
-from .patience import patience
+from .patience import COMPILING, patience
 from .running import Command, say
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ _ACCESS = together(
 
 
 class _Content(NamedTuple):
-    """What is to be served: the values of `_CONTENT`."""
+    """What to serve: the values of `_CONTENT`."""
 
     demo: bool
     new: bool
@@ -97,7 +97,7 @@ class _Content(NamedTuple):
 
 
 class _Access(NamedTuple):
-    """Whom to answer: the values of `_ACCESS`."""
+    """Who has access: the values of `_ACCESS`."""
 
     token_file: str | None
     read_token_file: str | None
@@ -156,7 +156,7 @@ def serve(folder: str | None, workers: int, quiet: bool, **options: Any) -> None
     access = taken(_Access, options).at(place.host)
     click.get_current_context().call_on_close(leave)  # after everything else
     service = content.service(folder)
-    with patience("compiling for this machine (only the first time)", quiet=quiet):
+    with patience(COMPILING, quiet=quiet):
         rehearse(service.collection.settings)
     _log_requests(quiet)
 

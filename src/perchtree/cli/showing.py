@@ -1,4 +1,4 @@
-"""plot, export and check: pictures, other programs' formats, and trust."""
+"""plot, export and check: pictures, formats of other programs, verification."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ import click
 
 from ..inert import inert_line
 from .options import FOLDER, FORCE, QUIET, TREE
+from .patience import patience
 from .running import Command, count, say
 
 PICTURES = (".html", ".png", ".svg", ".pdf")
@@ -94,14 +95,16 @@ def plot(
             *(Cut("threshold", value) for value in distance),
             *(Cut("min_size", float(value)) for value in min_size),
         ]
-        collection.tree.to_html(
-            output, branches=branches or 60_000, megabytes=megabytes, keys=keys, cuts=cuts,
-            numbered=_as_remembered(collection), **shown,
-        )  # fmt: skip
+        with patience("drawing (and compiling, the first time)", quiet=quiet):
+            collection.tree.to_html(
+                output, branches=branches or 60_000, megabytes=megabytes, keys=keys, cuts=cuts,
+                numbered=_as_remembered(collection), **shown,
+            )  # fmt: skip
     else:
         if shown["texts"] is None:
             shown["texts"] = keys
-        _draw(collection.tree, output, branches or 60, shown)
+        with patience("drawing (and compiling, the first time)", quiet=quiet):
+            _draw(collection.tree, output, branches or 60, shown)
     if not quiet:
         say(f"drawn to {output}")
 
@@ -226,7 +229,8 @@ def check(tree: str) -> None:
     collection = open_collection(tree, may_be_empty=True)
     whole = f"{tree} is whole: {count(len(collection), 'point')}, every invariant holds"
     if collection.is_kept:
-        found = collection.verify()
+        with patience("replaying all operations"):
+            found = collection.verify()
         same = "give the same tree" if found.comparable else "were done by another version"
         whole += (
             f"; {count(found.operations, 'operation')} {same}, {count(found.snapshots, 'snapshot')}"

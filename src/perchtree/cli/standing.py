@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .options import QUIET, TREE
+from .patience import patience
 from .running import Command, count, say
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ def keep(
         if similarity is not None:
             distance = as_distance(collection.tree, similarity)
         assert distance is not None
-        standing = collection.keep_clusters(distance)
+        with patience("looking for clusters (and compiling, the first time)", quiet=quiet):
+            standing = collection.keep_clusters(distance)
         told = (
             f"{count(len(standing), 'cluster')} at a distance of {distance:.4g}; `perch changes "
             f"{tree} --since {standing.last_event}` lists what changes from now on"

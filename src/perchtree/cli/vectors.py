@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .options import FORCE, INPUT, INPUT_COLUMNS, N_JOBS, QUIET, Reading
+from .patience import patience
 from .running import Command, count, say, written_to
 
 if TYPE_CHECKING:
@@ -77,7 +78,9 @@ def encode(
                 if len(batch.rows):
                     check_features(collection, batch)
                     n_rows += len(batch.rows)
-                    write(_as_table(batch, _vectors(collection, batch), in_lists))
+                    with patience("encoding (and compiling, the first time)", quiet=quiet):
+                        vectors = _vectors(collection, batch)
+                    write(_as_table(batch, vectors, in_lists))
             if n_rows == 0:
                 raise InputError("there are no rows that can be used")
     except InputError as error:

@@ -31,10 +31,10 @@ def warmup(modes: tuple[str, ...], quiet: bool) -> None:
       perch warmup
       NUMBA_CACHE_DIR=/opt/perch perch warmup --mode grafted --mode bc
     """
-    from .patience import patience
+    from .patience import COMPILING, patience
 
     start = time.monotonic()
-    with patience("compiling for this machine (only once)", quiet=quiet):
+    with patience(COMPILING, quiet=quiet):
         from .._kernels.disk_cache import cache_folder
         from ..settings import Settings
         from ..warmup import warm_up_everything
