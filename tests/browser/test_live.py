@@ -180,6 +180,55 @@ def test_new_points_appear_within_a_second_and_nothing_moves(opened, http):
     assert "What changed" in text(opened, "#pane-details")
 
 
+def test_the_focus_and_what_one_reads_stay_where_they_are(opened, http):
+    """While records arrive, for somebody at the keyboard."""
+
+    def focused():
+        return opened.execute_script("return document.activeElement.innerText")
+
+    def grown(n=1):
+        add(http, *[(f"g{i}", [70 + 9 * i, 70, 70], "far") for i in range(grown.n, grown.n + n)])
+        grown.n += n
+        until(lambda: state(opened, "operation") == str(http.service.collection.operation), 5)
+        until(lambda: f"{N + grown.n} records" in text(opened, "#summary"))
+        settle(opened)
+
+    grown.n = 0
+    opened.execute_script("document.querySelectorAll('#pane-clusters .cluster')[2].focus()")
+    before = focused()
+    grown()
+    assert focused() == before != ""
+    click(opened, "#pane-clusters .cluster")
+    until(lambda: find_all(opened, "#pane-details .row"))
+    for what in ("Download CSV", "word"):
+        opened.execute_script(
+            "[...document.querySelectorAll('#pane-details button')]"
+            ".find(b => b.innerText.startsWith(arguments[0])).focus()", what,
+        )  # fmt: skip
+        before = focused()
+        grown()
+        assert focused() == before, what
+    opened.execute_script("document.querySelectorAll('#path button')[0].focus()")
+    grown()
+    assert focused() == "all records"
+    grown(30)
+    click(opened, "#tab-events")
+    until(lambda: text(opened, "#events").count("New cluster") > 30)
+    opened.execute_script(
+        "const read = document.querySelectorAll('#events .link')[8];"
+        "read.focus(); read.scrollIntoView(true);"
+    )
+    settle(opened)
+    place = "return [document.activeElement.innerText, document.activeElement.offsetParent"
+    place += " && document.activeElement.getBoundingClientRect().top | 0]"
+    before = opened.execute_script(place)
+    grown()
+    until(lambda: f"{grown.n} new clusters" in text(opened, "#kinds"))
+    (name, top), (same, there) = before, opened.execute_script(place)
+    assert same == name
+    assert abs(there - top) < 3
+
+
 def test_merges_and_splits_are_told(opened, http):
     """Points between two clusters join them; without those, they part again."""
     click(opened, "#tab-events")

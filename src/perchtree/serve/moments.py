@@ -76,4 +76,5 @@ class Moments:
         """The last event known to have happened by a time, and whether that time was noted."""
         with self._lock:
             place = bisect.bisect_right(self._times, when) - 1
-            return (self._events[place], True) if place >= 0 else (0, False)
+            # If nothing had happened when it was first noted, nothing had before.
+            return (self._events[place], True) if place >= 0 else (0, self._events[:1] == [0])

@@ -40,6 +40,7 @@ class Service:
         self.versions = Versions(collection, lambda version: self._prepare(version))
         self.metrics = Metrics()
         self.moments = Moments(collection)
+        self.moments.note(self.standing.last_event)
         self._watch()
         if len(collection):
             collection.tree.reserve(1)  # here, where nobody waits for it
@@ -71,6 +72,7 @@ class Service:
 
     def tell_change(self) -> None:
         """Wake up whoever waits for changes; call it in the event loop."""
+        self.versions.note_change()
         self.moments.note(self.standing.last_event)
         if self._changed is not None:
             self._changed.set()

@@ -65,7 +65,7 @@ export class Questions {
     parts.push(this.progress(), this.estimate());
     const focused = document.activeElement?.id;
     this.view.replaceChildren(...parts);
-    if (focused && document.activeElement?.id !== focused) $(focused)?.focus();
+    if (focused && document.activeElement?.id !== focused) $(focused)?.focus({ preventScroll: true });
   }
 
   progress() {
@@ -84,8 +84,8 @@ export class Questions {
     box.append(element("h3", {}, "The best clustering by the answers so far"),
       element("p", {}, element("b", {}, `estimated F1 ${pair(f1)}`), ` · precision ${pair(precision)} · recall ${pair(recall)} · ${counted(n, "cluster")}`),
       this.chart());
-    if (last.by === "min_size") box.append(button("Show this clustering", () => this.app.setHow({ by: "min_size", value: last.value })));
-    else box.append(button("Show about this many clusters", () => this.app.setHow({ by: "k", value: n })));
+    if (last.by === "min_size") box.append(button("Show this clustering", () => this.app.choosing.set({ by: "min_size", value: last.value })));
+    else box.append(button("Show about this many clusters", () => this.app.choosing.set({ by: "k", value: n })));
     for (const doubt of last.doubts) box.append(element("p", { class: "dim" }, doubt));
     return box;
   }
