@@ -285,6 +285,26 @@ def test_a_wrong_pair_is_corrected(opened, http):
     until(lambda: http.get("/v1/corrections").json()["corrections"] == [])
 
 
+def test_what_came_of_a_correction_is_told_when_it_is_known(opened, http):
+    """Not from a picture that does not have it yet, as those of large trees."""
+    click(opened, "#pane-clusters .cluster")
+    until(lambda: len(find_all(opened, "#pane-details input.pick")) > 2)
+    settle(opened)
+    for box in find_all(opened, "#pane-details input.pick")[:2]:
+        box.click()
+    opened.execute_script(
+        "window.told = []; new MutationObserver(() => told.push("
+        "document.getElementById('message').innerText)).observe("
+        "document.getElementById('message'), {childList: true})"
+    )
+    http.service.versions._cost = 0.2  # as if it took so long: others are made two seconds later
+    click_text(opened, "#selection", "Not the same")
+    until(lambda: "they are in clusters" in text(opened, "#message"))
+    told = opened.execute_script("return told")
+    assert told[0] == "marked as not the same"
+    assert not any("both are in" in message for message in told)
+
+
 def test_all_corrections_are_listed_and_can_be_taken_back(opened, http):
     for kind, a, b in (("together", "k0", "k6"), ("apart", "k1", "k7")):
         assert http.post("/v1/corrections", json={"kind": kind, "a": a, "b": b}).is_success
