@@ -101,16 +101,21 @@ def find_all(browser, selector):
 
 
 def click(browser, selector):
-    until(lambda: find(browser, selector)).click()
+    """Click an element as soon as it is there; a live page may replace it meanwhile."""
+    until(lambda: find(browser, selector).click() or True)
 
 
 def click_text(browser, where, words):
     """Click the button that has these words."""
-    for button in find_all(browser, f"{where} button"):
-        if words in button.text:
-            button.click()
-            return
-    raise AssertionError(f"no button {words!r} in {where}")
+
+    def press():
+        for button in find_all(browser, f"{where} button"):
+            if words in button.text:
+                button.click()
+                return True
+        return False
+
+    until(press)
 
 
 def choose(browser, selector, value):

@@ -208,6 +208,7 @@ def test_a_selection_is_copied(opened, kind):
     assert text(opened, "#selection").startswith("2 records selected")
     for action in ("Same", "Not the same", "Remove"):  # a file cannot be changed
         assert (action in text(opened, "#selection")) is (kind == "service"), action
+    assert ("perch correct" in text(opened, "#selection")) is (kind == "file")
     click_text(opened, "#selection", "Copy as CSV")
     until(lambda: "2 records copied" in text(opened, "#message"))
     copied = opened.execute_async_script(
@@ -232,6 +233,7 @@ def test_a_click_goes_down_and_back_returns(opened):
     until(lambda: state(opened, "focus") != focus)
     opened.forward()
     until(lambda: state(opened, "focus") == focus)
+    settle(opened)
     find_all(opened, "#path button")[0].click()
     until(lambda: len(find_all(opened, "#path button")) == 1)
 

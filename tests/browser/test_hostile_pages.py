@@ -128,7 +128,7 @@ def test_whatever_is_shown_of_them_is_text(browser, tmp_path, kind):
         choose(browser, "#by", "k")
         click(browser, "#pane-clusters .cluster")
         until(lambda: find_all(browser, "#pane-details .row"))
-        for title in given:
+        for title in (HOSTILE, "x /*DATA*/ y", TURNED):
             search(browser, f"{title} {given.index(title)}")
             shown_as = title.replace(TURNED, "photogpj.exe")
             until(lambda shown_as=shown_as: shown_as in rows(browser, "search")[0])

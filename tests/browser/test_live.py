@@ -337,6 +337,8 @@ def test_questions(looking, shared):
     assert len({tuple(sorted(keys)) for keys, _ in told}) == 16
     until(lambda: "estimated F1" in text(looking, "#estimate"))
     assert find_all(looking, "#estimate canvas")
+    click_text(looking, "#estimate", "Show")  # the best clustering, as that is called
+    until(lambda: find(looking, "#by").get_attribute("value") in ("k", "min_size"))
     last = told[-1][0]
     press(looking, "u")
     until(lambda: text(looking, "#progress").strip().startswith("15 answers"))

@@ -285,7 +285,7 @@ export class Icicle {
       const isFirst = box.edges & 4 && box.edges & 1;
       const count = box.size > 1 ? `${grouped(box.size)}  ` : "";
       const number = isFirst && w > 60 ? `#${box.cluster}  ` : "";
-      pen.fillText(this.shortened(box, number + count, repeated ? "" : name, Math.floor(w - 9)), x + 5, top + ROW / 2);
+      pen.fillText(this.shortened(box, number + count, repeated && !isFirst ? "" : name, Math.floor(w - 9)), x + 5, top + ROW / 2);
     }
   }
 

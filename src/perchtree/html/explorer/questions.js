@@ -22,7 +22,7 @@ export class Questions {
   async open() {
     if (!this.app.source.isLive) {
       this.view.replaceChildren(element("h2", {}, "Questions"), element("p", {},
-        "This page is a file and cannot keep answers. `perch ask` asks the same questions in a terminal; so does the page of `perch serve`."));
+        "This page is a file and cannot keep answers. ", element("code", {}, "perch ask"), " asks the same questions in a terminal; so does the page of ", element("code", {}, "perch serve"), "."));
       return;
     }
     await this.fill();
