@@ -37,6 +37,8 @@ class Moments:
         with self._lock:
             if event is None or (self._events and event <= self._events[-1]):
                 return
+            if event == 0:
+                now = 0.0  # if nothing has happened by now, nothing had at any time before
             if len(self._times) > 1 and now - self._times[-2] < _APART:
                 self._times[-1], self._events[-1] = now, event
             else:
@@ -76,5 +78,4 @@ class Moments:
         """The last event known to have happened by a time, and whether that time was noted."""
         with self._lock:
             place = bisect.bisect_right(self._times, when) - 1
-            # If nothing had happened when it was first noted, nothing had before.
-            return (self._events[place], True) if place >= 0 else (0, self._events[:1] == [0])
+            return (self._events[place], True) if place >= 0 else (0, False)

@@ -40,7 +40,8 @@ class Service:
         self.versions = Versions(collection, lambda version: self._prepare(version))
         self.metrics = Metrics()
         self.moments = Moments(collection)
-        self.moments.note(self.standing.last_event)
+        if self.standing.last_event == 0:
+            self.moments.note(0)
         self._watch()
         if len(collection):
             collection.tree.reserve(1)  # here, where nobody waits for it
