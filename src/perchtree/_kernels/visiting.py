@@ -14,7 +14,7 @@ from .jit import entry_point, kernel
 from .opening import Opening, open_cells
 from .order import offer_point, precedes
 from .prefetch import prefetch
-from .schema import DISTANCES, FIRST, NONE, Bools, Counts, Floats, Ints, Tree
+from .schema import DISTANCES, FIRST, NONE, SIZE, Bools, Counts, Floats, Ints, Tree
 from .walk import point_node
 
 
@@ -78,21 +78,28 @@ def list_visits(visits: Visits, opened: Ints) -> None:
 
 
 @entry_point
-def search_cells(
-    tree: Tree, cells: Cells, opening: Opening, visits: Visits, rows: Floats, near: Floats,
-    ids: Ints, opened: Ints, done: Counts,
-) -> None:  # fmt: skip
-    """The nearest points of each row among those in its nearest cells.
-
-    `near` and `ids` are (rows, k), filled with infinity and NONE; `opened` as in `open_cells`.
-    """
-    n_distances = 0
+def plan_visits(
+    cells: Cells, opening: Opening, visits: Visits, rows: Floats, opened: Ints, done: Counts
+) -> None:
+    """Find the cells that are opened for each row, as in `open_cells`, and the rows of each."""
     n_together = opening.counts.shape[0]
     for first in range(0, rows.shape[0], n_together):
         stop = min(first + n_together, rows.shape[0])
-        n_distances += open_cells(cells, opening, rows[first:stop], opened[first:stop])
+        done[DISTANCES] += open_cells(cells, opening, rows[first:stop], opened[first:stop])
     list_visits(visits, opened)
-    for cell in range(cells.heads.shape[0]):
+
+
+@entry_point
+def search_cells(
+    tree: Tree, cells: Cells, visits: Visits, first_cell: int, stop_cell: int, rows: Floats,
+    near: Floats, ids: Ints, done: Counts,
+) -> None:  # fmt: skip
+    """Improve the nearest points of each row by those in some of the cells that it opens.
+
+    `near` and `ids` are (rows, k), at first filled with infinity and NONE.
+    """
+    n_distances = 0
+    for cell in range(first_cell, stop_cell):
         first, stop = visits.starts[cell], visits.starts[cell + 1]
         point = cells.heads[cell] if first < stop else NONE
         while point != NONE:
@@ -108,6 +115,15 @@ def search_cells(
             n_distances += stop - first
             point = after
     done[DISTANCES] += n_distances
+
+
+@entry_point
+def search_rows(tree: Tree, first: int, stop: int, x: Floats, near: Floats, ids: Ints) -> None:
+    """Improve the nearest points of a row by those in some rows of `Tree.points`."""
+    for row in range(first, stop):
+        leaf = point_node(row)
+        if tree.nodes[leaf, SIZE] > 0:
+            offer(near, ids, point_distance(x, tree.points[row]), tree.nodes[leaf, FIRST])
 
 
 @entry_point

@@ -19,14 +19,11 @@ from .._kernels.numbering import row_of
 from .._kernels.prepared import look_up
 from .._kernels.sampling import is_sampled
 from .._kernels.schema import (
-    BY_ID,
     CELLS_CHECKED,
     CELLS_FOUND,
     DISTANCES,
     LEAF,
-    N_LEAVES,
     N_POINTS,
-    NEAR,
     NEXT_ID,
     NONE,
     POINT_ROWS,
@@ -43,7 +40,7 @@ from .products import Nearest
 from .renewing import choose_width, new_cells
 from .restoring import restored_cells, restored_numbers
 from .threads import run_tasks
-from .visiting import visit_cells
+from .visiting import visit_all, visit_cells
 
 SMALLEST_TREE = 4096
 """With fewer points, all of them are looked at."""
@@ -229,14 +226,11 @@ class CellsSearch(Search):
         self, tree: Tree, batch: Batch, row: int, is_new: NDArray[np.bool_], k: int
     ) -> Nearest:
         """The k nearest leaves of a row of a batch, in the tree and among new rows before it."""
-        exact = self._exact.nearest(
-            tree, batch.rows[row : row + 1], min(k, int(tree.state[N_LEAVES])), _arrays.make_work()
-        )
         found = Nearest.unknown(1, k)
-        found.near[:, : exact.leaves.shape[1]] = exact.distances[:, :, NEAR]
-        found.ids[:, : exact.leaves.shape[1]] = exact.leaves[:, :, BY_ID]
-        search_all_before(batch, row, is_new, found.near[0], found.ids[0])
-        return Nearest(found.near[0], found.ids[0])
+        near, ids = found.near[0], found.ids[0]
+        visit_all(tree, batch.rows[row], near, ids)
+        search_all_before(batch, row, is_new, near, ids)
+        return Nearest(near, ids)
 
     # Keeping cells up to date
 
@@ -276,6 +270,7 @@ class CellsSearch(Search):
             "starts": cells.starts,
             "cells": cells.lists[: int(tree.state[POINT_ROWS]), CELL].copy(),
             "numbers": np.array(numbers, np.int64),
+            "hashes": self._copies.kept(tree),
         }
 
     def restore(self, tree: Tree, kept: Mapping[str, NDArray[Any]]) -> None:
@@ -284,6 +279,8 @@ class CellsSearch(Search):
         if kept:
             self._state = State(restored_cells(tree, kept), *restored_numbers(kept))
             self._rows_of = row_of(tree.ids[:next_id, LEAF])
+            if "hashes" in kept:
+                self._copies.restore(tree, kept["hashes"])
 
     # Asking
 

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from .. import _arrays
 from .._kernels.cells import Cells
 from .._kernels.opening import REACH, Opening
-from .._kernels.schema import Counts, Tree
-from .._kernels.visiting import Visits, search_cells
+from .._kernels.schema import POINT_ROWS, Counts, Tree
+from .._kernels.visiting import Visits, plan_visits, search_cells, search_rows
+from .._mapped import Mapped
 from .interface import Rows
 from .products import Nearest
 from .threads import run_tasks
@@ -46,6 +47,7 @@ def visit_cells(
     found = Nearest.unknown(len(rows), k)
     opened = np.empty((len(rows), 1 + width), np.int32)
     counts = []
+    mapped = Mapped.behind(tree.points)
     n_together = max(1, min(_TASK_ROWS, -(-len(rows) // n_jobs)))
 
     def visit(first: int, go_on: Callable[[], None]) -> None:
@@ -55,10 +57,15 @@ def visit_cells(
         visits = Visits(
             np.empty(len(cells.heads) + 1, np.int32), np.empty(len(own) * width, np.int32)
         )
-        search_cells(
-            tree, cells, make_opening(cells, width, len(own)), visits, own,
-            found.near[part], found.ids[part], opened[part], work,
-        )  # fmt: skip
+        plan_visits(cells, make_opening(cells, width, len(own)), visits, own, opened[part], work)
+        for first_cell, stop_cell in _stretches(mapped, cells, visits):
+            go_on()
+            search_cells(
+                tree, cells, visits, first_cell, stop_cell, own, found.near[part], found.ids[part],
+                work,
+            )  # fmt: skip
+            if mapped is not None:
+                mapped.have_read()
         counts.append(work)
 
     run_tasks(
@@ -66,3 +73,26 @@ def visit_cells(
     )
     done += np.sum(counts, axis=0, dtype=done.dtype)
     return found, opened
+
+
+def visit_all(tree: Tree, row: NDArray[np.float32], near: Rows, ids: NDArray[np.int32]) -> None:
+    """Improve the nearest points of a row by all points, in the order of their rows."""
+    mapped, n_rows = Mapped.behind(tree.points), int(tree.state[POINT_ROWS])
+    step = n_rows if mapped is None else max(1, mapped.step // tree.points[0].nbytes)
+    for first in range(0, n_rows, max(1, step)):
+        search_rows(tree, first, min(first + step, n_rows), row, near, ids)
+        if mapped is not None:
+            mapped.have_read()
+
+
+def _stretches(mapped: Mapped | None, cells: Cells, visits: Visits) -> list[tuple[int, int]]:
+    """Cells that are visited in one go, from one to before another: all of them, or, if points are
+    mapped, as many as may be read at a time."""
+    n_cells = len(cells.heads)
+    if mapped is None:
+        return [(0, n_cells)]
+    n_read = np.cumsum(cells.counts * (np.diff(visits.starts) > 0), dtype=np.int64)
+    most = mapped.scattered
+    ends = np.searchsorted(n_read, np.arange(most, int(n_read[-1]) + most, most)) + 1
+    stops = np.unique(np.minimum(ends, n_cells)).tolist()
+    return list(zip([0, *stops[:-1]], stops, strict=True))
