@@ -572,10 +572,15 @@ class ClusterTree(CuttableTree):
     def estimate_memory(self, n_points: int) -> int:
         """Estimate how many bytes the tree will need for a total number of points.
 
-        Copies need less than estimated. In collapsed mode, only the ids keep growing.
+        What the search keeps beside it is included: about what it is for the points that are there,
+        or the most it can be while there are fewer than 2,048; and so is one batch of rows. Copies
+        need less than estimated. In collapsed mode, only the ids keep growing.
         """
         with self._lock:
-            return _arrays.estimate_bytes(self._tree, n_points)
+            own = _arrays.estimate_bytes(self._tree, n_points)
+            beside = self._search.estimate_bytes(self._tree, n_points)
+        batch = min(n_points, LARGEST_ROWS, LARGEST_VALUES // self.n_features)
+        return own + beside + 4 * batch * self.n_features
 
     # Exports
 

@@ -34,10 +34,10 @@ from .._kernels.schema import (
 )
 from .._kernels.visiting import Batch, list_batch, search_all_before, search_batch
 from . import renewing
-from .copies import Copies
+from .copies import PER_POINT, Copies
 from .interface import Finder, Leaves, Part, Rows, Search
 from .products import Nearest
-from .renewing import choose_width, new_cells
+from .renewing import CELL_SIZE, choose_width, new_cells
 from .restoring import restored_cells, restored_numbers
 from .threads import run_tasks
 from .visiting import visit_all, visit_cells
@@ -50,6 +50,8 @@ _ENOUGH = 64
 """Points that must have come since, to tell how many cells have to be opened for new ones."""
 _TASK_ROWS = 64
 """Rows that a thread takes at a time."""
+_LISTED = 16
+"""Bytes of each row in lists of cells, and of each id."""
 PART_ROWS = 4096
 _PART_CELLS = 2**22
 """Rows that are searched together, and cells that are opened for all of them."""
@@ -231,6 +233,14 @@ class CellsSearch(Search):
         visit_all(tree, batch.rows[row], near, ids)
         search_all_before(batch, row, is_new, near, ids)
         return Nearest(near, ids)
+
+    def estimate_bytes(self, tree: Tree, n_points: int) -> int:
+        """Centres of cells, those that are made anew aside, lists, copies, and what exact search
+        keeps, which tells how many cells have to be opened."""
+        n_cells = n_points // (CELL_SIZE // 2)
+        centres = 4 * tree.points.shape[1] * n_cells
+        own = centres + n_points * (_LISTED + PER_POINT)
+        return int(own) + self._exact.estimate_bytes(tree, n_points)
 
     # Keeping cells up to date
 

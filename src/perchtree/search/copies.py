@@ -12,6 +12,10 @@ _SMALLEST = 1024
 """Slots of a table at least."""
 
 
+PER_POINT = 32
+"""Bytes of hashes and of the table, about: that has four to eight slots per row."""
+
+
 class Copies:
     """A hash table of the points in a tree. The hashes can be saved: then not all points have to be
     read to make it again."""

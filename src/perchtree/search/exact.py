@@ -142,6 +142,9 @@ class ScanSearch(Search):
         done += search.done
         return Leaves.of_points(tree, *search.answers)
 
+    def estimate_bytes(self, tree: Tree, n_points: int) -> int:
+        return self._images.estimate_bytes(tree, n_points)
+
     def _cheaper(self, tree: Tree, rows: Rows, k: int, done: Counts) -> Search | None:
         """A search that costs less than a scan of these rows, if one is known."""
         return None
