@@ -21,8 +21,8 @@ from .common import Row, blas_gflops
 
 NAMES = [
     "startup", "published", "growth", "phases", "choice", "limit", "imagenet", "peers",
-    "measures", "same_tree", "memory", "mapped", "collapsed", "streaming", "overhead", "latency",
-    "removal", "machines", "machines_model", "machines_same",
+    "measures", "same_tree", "memory", "mapped", "files", "collapsed", "streaming", "overhead",
+    "latency", "removal", "machines", "machines_model", "machines_same",
 ]  # fmt: skip
 RESULTS = Path(__file__).parent / "RESULTS.md"
 

@@ -35,7 +35,7 @@ print(json.dumps([grown / X.nbytes, few.estimate_memory(n_rows) / grown]))
 
 GOALS = {"box": 2.6, "average": 3.6, "neighbors": 4.6, "cells": None}
 """Most float32 rows per point, vectors of the search included, from 128 features on."""
-SIZES = ((16, 300_000), (64, 150_000), (128, 100_000), (384, 50_000), (784, 30_000))
+SIZES = ((16, 100_000), (64, 100_000), (128, 100_000), (384, 50_000), (784, 30_000))
 
 
 def growth(n_features: int, n_rows: int, mode: str, by: int) -> tuple[float, float]:

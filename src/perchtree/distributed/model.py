@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from .. import _arrays
-from ..search.cells import AGAIN, PART_ROWS, SMALLEST_TREE
+from ..search.cells import AGAIN, PART_ROWS, SMALLEST_TREE, cells_bytes
 from ..search.exact import AHEAD_ROWS
 from ..search.products import BLOCK_ROWS
 from ..settings import USUAL, Settings
+from ..tree import LARGEST_ROWS
 from .job import cut
 from .tasks import SAMPLE
 
@@ -39,6 +40,8 @@ class Constants(NamedTuple):
     """Reduced vectors of one row."""
     axes: float
     """Finding the axes of reduced vectors."""
+    image: int
+    """Bytes of the reduced vectors of one row; 0 if all features are compared."""
     read: float
     """Reading, checking and hashing one row."""
     insert: float
@@ -110,7 +113,7 @@ def exact_plan(
     n_blocks = -(-n_rows // block_rows)
     n_tasks = n_blocks**2 / 2 / task_blocks + n_blocks / 2
     row_bytes = 4 * n_features
-    image_bytes = min(4 * (2 * 128 + 32 + 3) + 8, 2 * row_bytes) if constants.rotate else 0
+    image_bytes = constants.image
     constants = _crowded(constants) if many or n_workers > 1 else constants
     search = n_rows**2 / 2 * constants.pair
     tree = tree_seconds(constants, n_rows)
@@ -122,7 +125,7 @@ def exact_plan(
         seconds = (search + tree) / n_workers
         search /= min(n_workers, SEARCHING)
         seconds = max(seconds, search, tree) * (WAITING if n_workers > 1 else 1)
-        memory += n_rows * image_bytes
+        memory += n_rows * image_bytes + LARGEST_ROWS * row_bytes
         return Plan(seconds, search, tree, memory, 0, n_rows * row_bytes, 0)
     # A worker that cannot keep everything reads, and reduces, what each task needs anew.
     everything = n_rows * (row_bytes + image_bytes)
@@ -170,9 +173,12 @@ def cells_plan(
         search = (looking + others) / n_workers + renewing
         seconds = search + tree
     held = n_rows * (row_bytes * 9 / 8 + 60)
-    # The driver keeps points that came since, in arrays that double; threads share the tree's.
-    later = n_rows * 3 // 10 if many else n_rows // 8
-    memory = tree_bytes(n_rows, n_features) + (PER_ROW + 12) * n_rows + later * row_bytes
+    # The driver keeps points that came since, in arrays that double.
+    memory = tree_bytes(n_rows, n_features)
+    if many:
+        memory += (PER_ROW + 12) * n_rows + n_rows * 3 // 10 * row_bytes
+    else:
+        memory += n_rows * (constants.image + cells_bytes(n_features)) + LARGEST_ROWS * row_bytes
     return Plan(
         seconds=seconds,
         search=search,
@@ -186,7 +192,7 @@ def cells_plan(
 
 def _crowded(constants: Constants) -> Constants:
     """Costs on machines of which all processors are busy."""
-    kept = ("growth", "measured", "crowd")
+    kept = ("growth", "measured", "crowd", "image")
     slower: dict[str, Any] = {
         name: value * constants.crowd
         for name, value in constants._asdict().items()

@@ -235,12 +235,9 @@ class CellsSearch(Search):
         return Nearest(near, ids)
 
     def estimate_bytes(self, tree: Tree, n_points: int) -> int:
-        """Centres of cells, those that are made anew aside, lists, copies, and what exact search
-        keeps, which tells how many cells have to be opened."""
-        n_cells = n_points // (CELL_SIZE // 2)
-        centres = 4 * tree.points.shape[1] * n_cells
-        own = centres + n_points * (_LISTED + PER_POINT)
-        return int(own) + self._exact.estimate_bytes(tree, n_points)
+        """Cells, and what exact search keeps: that tells how many cells have to be opened."""
+        own = n_points * cells_bytes(tree.points.shape[1])
+        return own + self._exact.estimate_bytes(tree, n_points)
 
     # Keeping cells up to date
 
@@ -308,6 +305,11 @@ class CellsSearch(Search):
             exact = self.nearest(tree, np.ascontiguousarray(rows[short]), k, done)
             answers.distances[short], answers.leaves[short] = exact
         return answers
+
+
+def cells_bytes(n_features: int) -> int:
+    """What cells take, about, per point: its share of a centre, lists, and the hash of its row."""
+    return 4 * n_features // (CELL_SIZE // 2) + _LISTED + PER_POINT
 
 
 def _written(array: NDArray[np.int32], start: int, values: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -158,6 +158,12 @@ class AutoSearch(ScanSearch):
         self._astar = AStarSearch(k)
         self._choices: dict[int, Choice] = {}
 
+    def estimate_bytes(self, tree: Tree, n_points: int) -> int:
+        choice = self._choices.get(self.k)
+        if choice is not None and not choice.by_scan:  # no more of them will be made
+            return self._images.n_bytes
+        return super().estimate_bytes(tree, n_points)
+
     def _cheaper(self, tree: Tree, rows: Rows, k: int, done: Counts) -> Search | None:
         n_leaves, n_rows = int(tree.state[N_LEAVES]), len(rows)
         of_pair = self._images.cost(n_leaves, rows.shape[1], max(1, n_rows))

@@ -132,6 +132,12 @@ class Images:
         is_open = self._number == 0 and n_points >= SMALLEST_SAMPLED
         return min(of_all, reduced_cost(FEW, pair_cost(FEW), n_rows)) if is_open else of_all
 
+    @property
+    def n_bytes(self) -> int:
+        """What the images take that there are."""
+        axes, marks = self._kept.axes, self._kept.marks
+        return 0 if axes is None else int(np.count_nonzero(marks)) * image_bytes(axes)
+
     def estimate_bytes(self, tree: Tree, n_points: int) -> int:
         """What images of so many points take, if it is as it was.
 
