@@ -15,7 +15,7 @@ from perchtree.distributed.model import (
 )
 
 CONSTANTS = Constants(
-    pair=2e-9, first=5e-5, row=1e-4, rotate=1e-5, axes=1.0, read=1e-5, insert=5e-5,
+    pair=2e-9, first=5e-5, row=1e-4, rotate=1e-5, axes=1.0, image=500, read=1e-5, insert=5e-5,
     growth=0.02, celled=1e-4, look=1e-4, width=64, others=1e-5, renew=0.1,
     measured=16_384, crowd=1.2, task=0.01,
 )  # fmt: skip

@@ -14,7 +14,7 @@ from .jit import entry_point, kernel
 from .opening import Opening, open_cells
 from .order import offer_point, precedes
 from .prefetch import prefetch
-from .schema import DISTANCES, FIRST, NONE, Bools, Counts, Floats, Ints, Tree
+from .schema import DISTANCES, FIRST, NONE, SIZE, Bools, Counts, Floats, Ints, Tree
 from .walk import point_node
 
 AHEAD = 4
@@ -61,7 +61,7 @@ def offer(near: Floats, ids: Ints, distance: np.float32, point_id: int) -> None:
         offer_point(near, ids, distance, point_id)
 
 
-@kernel
+@entry_point
 def list_visits(visits: Visits, opened: Ints) -> int:
     """Turn the cells of rows into the rows of cells; how many cells were opened."""
     starts, n_cells = visits.starts, visits.starts.shape[0] - 1
@@ -88,44 +88,29 @@ def list_visits(visits: Visits, opened: Ints) -> int:
 
 
 @entry_point
-def search_cells(
-    tree: Tree, cells: Cells, opening: Opening, visits: Visits, rows: Floats, near: Floats,
-    ids: Ints, opened: Ints, done: Counts,
-) -> None:  # fmt: skip
-    """The nearest points of each row among those in its nearest cells.
-
-    `near` and `ids` are (rows, k), filled with infinity and NONE; `opened` as in `open_cells`.
-    """
-    n_distances = 0
+def open_for(cells: Cells, opening: Opening, rows: Floats, opened: Ints, done: Counts) -> None:
+    """Find the cells that are opened for each row, as in `open_cells`."""
     n_together = opening.counts.shape[0]
     for first in range(0, rows.shape[0], n_together):
         stop = min(first + n_together, rows.shape[0])
-        n_distances += open_cells(cells, opening, rows[first:stop], opened[first:stop])
-    done[DISTANCES] += n_distances
-    visit_opened(tree, cells, visits, opened, rows, near, ids, done)
+        done[DISTANCES] += open_cells(cells, opening, rows[first:stop], opened[first:stop])
 
 
 @entry_point
-def search_opened(
-    tree: Tree, cells: Cells, visits: Visits, opened: Ints, rows: Floats, near: Floats, ids: Ints,
-    done: Counts,
+def search_cells(
+    tree: Tree, cells: Cells, visits: Visits, start: int, stop: int, rows: Floats, near: Floats,
+    ids: Ints, done: Counts,
 ) -> None:  # fmt: skip
-    """Compare rows with the points in cells that were opened for them; the best of them, and of
-    those that were known before, are left in `near` and `ids`."""
-    visit_opened(tree, cells, visits, opened, rows, near, ids, done)
+    """Improve the nearest points of each row by those in some of the cells that it opens.
 
-
-@kernel
-def visit_opened(
-    tree: Tree, cells: Cells, visits: Visits, opened: Ints, rows: Floats, near: Floats, ids: Ints,
-    done: Counts,
-) -> None:  # fmt: skip
+    These are `visits.cells`, from `start` to before `stop`. `near` and `ids` are (rows, k), at
+    first filled with infinity and NONE.
+    """
     n_distances = 0
-    n_opened = list_visits(visits, opened)
-    for place in range(n_opened):
-        if place + AHEAD < n_opened:
+    for place in range(start, stop):
+        if place + AHEAD < stop:
             prefetch(cells.blocks, visits.cells[place + AHEAD])
-        if place + 1 < n_opened:
+        if place + 1 < stop:
             fetch_points(tree, cells, visits.cells[place + 1])
         cell = visits.cells[place]
         visitors = visits.rows[visits.starts[cell] : visits.starts[cell + 1]]
@@ -157,6 +142,15 @@ def visit_cell(
                     offer(near[row], ids[row], distance, tree.nodes[point_node(point), FIRST])
         left -= BLOCK
         block = cells.following[block]
+
+
+@entry_point
+def search_rows(tree: Tree, first: int, stop: int, x: Floats, near: Floats, ids: Ints) -> None:
+    """Improve the nearest points of a row by those in some rows of `Tree.points`."""
+    for row in range(first, stop):
+        leaf = point_node(row)
+        if tree.nodes[leaf, SIZE] > 0:
+            offer(near, ids, point_distance(x, tree.points[row]), tree.nodes[leaf, FIRST])
 
 
 @entry_point

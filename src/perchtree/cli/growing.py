@@ -120,6 +120,8 @@ def _fit_folder(
     from ..collection.resuming import next_row
     from .opening import check_tree_output, open_collection
 
+    if growing["compress"]:
+        raise click.UsageError(f"{output} is a folder, and only files are compressed")
     if force and Path(output).exists():
         raise ValueError(f"{output} exists: folders are not replaced, remove it first")
     if input.endswith(".perch"):
@@ -215,10 +217,12 @@ def _grow(
     from ..collection.resuming import next_row
     from .distributing import check_options, fit_on_cluster, joined_cluster
     from .encoding import open_for, say_encoder, warn_of_small_sample
+    from .opening import choose_compression
     from .progress import Watch, shown_progress
     from .signals import listening
 
     check_options(collection, options, update=update)
+    choose_compression(collection, options["compress"], path)
     with listening() as stop, contextlib.ExitStack() as stack:
         try:
             source = open_for(collection, reading, name, options["shuffle"], quiet=quiet)

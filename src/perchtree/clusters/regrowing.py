@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from .._centres import node_centres
 from .._kernels.schema import LEAF, Tree
+from .._mapped import Mapped
 from ..table import NodeTable
 from .extraction import extract, find_all_tops
 
@@ -56,7 +57,13 @@ class Regrown:
 def rows_of(tree: Tree, table: NodeTable, numbers: Numbers) -> Values:
     """Where points are, in the middle of their leaf if it is collapsed; on another scale if they
     are so far away that a tree would refuse them."""
-    rows = node_centres(tree, tree.ids[table.ids[numbers], LEAF])
+    leaves, mapped = tree.ids[table.ids[numbers], LEAF], Mapped.behind(tree.points)
+    rows = np.empty((len(leaves), tree.points.shape[1]))
+    step = max(1, len(leaves)) if mapped is None else mapped.scattered
+    for first in range(0, len(leaves), step):
+        rows[first : first + step] = node_centres(tree, leaves[first : first + step])
+        if mapped is not None:
+            mapped.have_read()
     rows = np.nan_to_num(rows, posinf=0, neginf=0)  # mapped files can be damaged
     return rows / max(1.0, float(np.abs(rows).max(initial=0.0)) / FARTHEST)
 

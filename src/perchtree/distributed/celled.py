@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from .._kernels.cells import Cells, link_rows
 from .._kernels.numbering import point_node, point_nodes, row_of
 from .._kernels.schema import DISTANCES, FIRST, LEAF, NEXT_ID, NONE, POINT_ROWS, Counts, Tree
-from .._kernels.visiting import search_opened
+from .._kernels.visiting import list_visits, search_cells
 from ..search.cells import CellsSearch, State
 from ..search.interface import Rows
 from ..search.products import Nearest
@@ -110,7 +110,8 @@ class CellsOfWorkers:
         self._take_notice(tree, state, next_id)
         if next_id > state.since:
             visits = make_visits(self._later, opened)
-            search_opened(tree, self._later, visits, opened, rows, *found, done)
+            n_opened = list_visits(visits, opened)
+            search_cells(tree, self._later, visits, 0, n_opened, rows, *found, done)
         return found, opened
 
     def _looked_up(

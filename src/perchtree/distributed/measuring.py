@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .. import _arrays
 from .._kernels.schema import N_POINTS, Counts, Tree
 from .._validate import as_points, as_rows
-from ..search.axes import Axes, Image, find_axes
+from ..search.axes import Axes, Image, find_axes, image_bytes
 from ..search.cells import SMALLEST_TREE
 from ..search.exact import AHEAD_ROWS, ScanSearch
 from ..search.images import make_space, rotate_rows
@@ -80,6 +80,7 @@ def _measure(rows: NDArray[np.float32]) -> Constants:
         row=max(0.0, searched),
         rotate=pairs.rotate,
         axes=pairs.axes,
+        image=pairs.image,
         read=_time_reading(rows[:2048]),
         insert=late,
         growth=min(max(0.0, late / early - 1), 0.2),
@@ -145,6 +146,7 @@ class _Pairs:
 
     def _use(self, axes: Axes | None) -> None:
         self._axes, self.rotate = axes, 0.0
+        self.image = 0 if axes is None else image_bytes(axes)
         self._of_queries: Image | None = None
         self._of_points: Image | None = None
         if axes is not None:

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 from .. import _arrays
 from .._kernels.opening import REACH
-from ..search.axes import FEW, SPLITS
-from ..search.cells import AGAIN, PART_ROWS, SMALLEST_TREE
+from ..search.cells import AGAIN, PART_ROWS, SMALLEST_TREE, cells_bytes
 from ..search.exact import AHEAD_ROWS
 from ..search.images import GROWTH, SMALLEST_SAMPLED
 from ..search.products import BLOCK_ROWS
 from ..search.visiting import KEPT, TASK_ROWS
 from ..settings import USUAL, Settings
+from ..tree import LARGEST_ROWS
 from .celled import range_rows
 from .job import cut
 from .tasks import SAMPLE
@@ -44,6 +44,8 @@ class Constants(NamedTuple):
     """Reduced vectors of one row."""
     axes: float
     """Finding the axes of reduced vectors."""
+    image: int
+    """Bytes of the reduced vectors of one row; 0 if all features are compared."""
     read: float
     """Reading, checking and hashing one row."""
     insert: float
@@ -113,12 +115,6 @@ def axes_of_one_machine(n_rows: int) -> tuple[int, int]:
     return times, n_rotated
 
 
-def image_bytes(n_features: int) -> int:
-    """A reduced vector of a point: its coordinates, the first ones once more, norms."""
-    n_coordinates = min(n_features, 2 * SPLITS[-1])
-    return 4 * (n_coordinates + min(n_features, FEW) + 3) + 8
-
-
 def opening_bytes(constants: Constants, n_rows: int) -> int:
     """What a thread needs to see which cells are the nearest ones of its rows."""
     width = constants.width * max(1.0, n_rows / constants.measured) ** 0.5
@@ -138,7 +134,6 @@ def exact_plan(
     n_blocks = -(-n_rows // block_rows)
     n_tasks = n_blocks**2 / 2 / task_blocks + n_blocks / 2
     row_bytes = 4 * n_features
-    of_image = image_bytes(n_features) if constants.rotate else 0
     constants = _crowded(constants) if many or n_workers > 1 else constants
     search = n_rows**2 / 2 * constants.pair
     tree = tree_seconds(constants, n_rows)
@@ -151,10 +146,10 @@ def exact_plan(
         search /= min(n_workers, SEARCHING)
         seconds = max(seconds, search, tree) * (WAITING if n_workers > 1 else 1)
         seconds, search = seconds + times * constants.axes, search + times * constants.axes
-        memory += n_rows * of_image
+        memory += n_rows * constants.image + LARGEST_ROWS * row_bytes
         return Plan(seconds, search, tree, memory, 0, n_rows * row_bytes, 0)
     # A worker that cannot keep everything reads, and reduces, what each task needs anew.
-    everything = n_rows * (row_bytes + of_image)
+    everything = n_rows * (row_bytes + constants.image)
     times_read = min(n_workers, n_blocks) + (n_blocks / 2 if everything > held else 0)
     search += n_tasks * (constants.task + block_rows * constants.first)
     search += n_rows * (constants.row + (constants.rotate + constants.read) * times_read)
@@ -200,14 +195,13 @@ def cells_plan(
         search = (looking + others) / n_workers + renewing
         seconds = search + tree
     held = n_rows * (row_bytes * 9 / 8 + 60)
-    # Cells have centres, a point belongs to a list; the driver has one more for those since. By
-    # reduced vectors all points are looked at for a sample of rows.
-    memory = tree_bytes(n_rows, n_features) + 12 * n_rows + n_rows // 8 * row_bytes
-    memory += n_rows * (PER_ROW + image_bytes(n_features))
+    # The driver has lists of its own, of the points that came since the cells were made. By reduced
+    # vectors all points are looked at for a sample of rows.
+    memory = tree_bytes(n_rows, n_features) + n_rows * (constants.image + cells_bytes(n_features))
     if many:
-        memory += 12 * n_rows + 2 * block_rows * row_bytes
+        memory += (PER_ROW + 12) * n_rows + 2 * block_rows * row_bytes
     else:
-        memory += n_workers * opening_bytes(constants, n_rows)
+        memory += n_workers * opening_bytes(constants, n_rows) + LARGEST_ROWS * row_bytes
     return Plan(
         seconds=seconds,
         search=search,
@@ -221,7 +215,7 @@ def cells_plan(
 
 def _crowded(constants: Constants) -> Constants:
     """Costs on machines of which all processors are busy."""
-    kept = ("growth", "width", "measured", "crowd")
+    kept = ("growth", "width", "measured", "crowd", "image")
     slower: dict[str, Any] = {
         name: value * constants.crowd
         for name, value in constants._asdict().items()

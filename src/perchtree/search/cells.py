@@ -19,14 +19,11 @@ from .._kernels.numbering import row_of
 from .._kernels.prepared import look_up
 from .._kernels.sampling import is_sampled
 from .._kernels.schema import (
-    BY_ID,
     CELLS_CHECKED,
     CELLS_FOUND,
     DISTANCES,
     LEAF,
-    N_LEAVES,
     N_POINTS,
-    NEAR,
     NEXT_ID,
     NONE,
     POINT_ROWS,
@@ -37,13 +34,13 @@ from .._kernels.schema import (
 )
 from .._kernels.visiting import Batch, list_batch, search_all_before, search_batch
 from . import renewing
-from .copies import Copies
+from .copies import PER_POINT, Copies
 from .interface import Finder, Leaves, Part, Rows, Search
 from .products import Nearest
-from .renewing import choose_width, new_cells
+from .renewing import CELL_SIZE, choose_width, new_cells
 from .restoring import restored_cells, restored_numbers
 from .threads import run_tasks
-from .visiting import visit_cells, with_room
+from .visiting import visit_all, visit_cells, with_room
 
 SMALLEST_TREE = 4096
 """With fewer points, all of them are looked at."""
@@ -53,6 +50,8 @@ _ENOUGH = 64
 """Points that must have come since, to tell how many cells have to be opened for new ones."""
 _TASK_ROWS = 64
 """Rows that a thread takes at a time."""
+_LISTED = 16
+"""Bytes of each row in lists of cells, and of each id."""
 PART_ROWS = 4096
 _PART_CELLS = 2**22
 """Rows that are searched together, and cells that are opened for all of them."""
@@ -239,14 +238,16 @@ class CellsSearch(Search):
         self, tree: Tree, batch: Batch, row: int, is_new: NDArray[np.bool_], k: int
     ) -> Nearest:
         """The k nearest leaves of a row of a batch, in the tree and among new rows before it."""
-        exact = self._exact.nearest(
-            tree, batch.rows[row : row + 1], min(k, int(tree.state[N_LEAVES])), _arrays.make_work()
-        )
         found = Nearest.unknown(1, k)
-        found.near[:, : exact.leaves.shape[1]] = exact.distances[:, :, NEAR]
-        found.ids[:, : exact.leaves.shape[1]] = exact.leaves[:, :, BY_ID]
-        search_all_before(batch, row, is_new, found.near[0], found.ids[0])
-        return Nearest(found.near[0], found.ids[0])
+        near, ids = found.near[0], found.ids[0]
+        visit_all(tree, batch.rows[row], near, ids)
+        search_all_before(batch, row, is_new, near, ids)
+        return Nearest(near, ids)
+
+    def estimate_bytes(self, tree: Tree, n_points: int) -> int:
+        """Cells, and what exact search keeps: that tells how many cells have to be opened."""
+        own = n_points * cells_bytes(tree.points.shape[1])
+        return own + self._exact.estimate_bytes(tree, n_points)
 
     # Keeping cells up to date
 
@@ -283,6 +284,7 @@ class CellsSearch(Search):
             "starts": cells.starts,
             "cells": cells.own[: int(tree.state[POINT_ROWS])].copy(),
             "numbers": np.array(numbers, np.int64),
+            "hashes": self._copies.kept(tree),
         }
 
     def restore(self, tree: Tree, kept: Mapping[str, NDArray[Any]]) -> None:
@@ -291,6 +293,8 @@ class CellsSearch(Search):
         if kept:
             self._state = State(restored_cells(tree, kept), *restored_numbers(kept))
             self._rows_of = row_of(tree.ids[:next_id, LEAF])
+            if "hashes" in kept:
+                self._copies.restore(tree, kept["hashes"])
 
     # Asking
 
@@ -308,6 +312,11 @@ class CellsSearch(Search):
             exact = self.nearest(tree, np.ascontiguousarray(rows[short]), k, done)
             answers.distances[short], answers.leaves[short] = exact
         return answers
+
+
+def cells_bytes(n_features: int) -> int:
+    """What cells take, about, per point: its share of a centre, lists, and the hash of its row."""
+    return 4 * n_features // (CELL_SIZE // 2) + _LISTED + PER_POINT
 
 
 def _written(array: NDArray[np.int32], start: int, values: NDArray[np.int32]) -> NDArray[np.int32]:

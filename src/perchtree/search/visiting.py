@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from .. import _arrays
 from .._kernels.cells import BLOCK, Cells
 from .._kernels.opening import BUCKETS, REACH, Opening
-from .._kernels.schema import NONE, Counts, Tree
-from .._kernels.visiting import Visits, search_cells
+from .._kernels.schema import NONE, POINT_ROWS, Counts, Tree
+from .._kernels.visiting import Visits, list_visits, open_for, search_cells, search_rows
+from .._mapped import Mapped
 from .interface import Rows
 from .products import Nearest
 from .threads import run_tasks
@@ -94,16 +95,23 @@ def visit_cells(
     found = Nearest.unknown(len(rows), k)
     opened = np.empty((len(rows), 1 + width), np.int32)
     counts = []
+    mapped = Mapped.behind(tree.points)
     n_together = max(1, min(TASK_ROWS, -(-len(rows) // n_jobs)))
 
     def visit(first: int, go_on: Callable[[], None]) -> None:
         go_on()
         part = slice(first, first + n_together)
         own, work = rows[part], _arrays.make_work()
-        search_cells(
-            tree, cells, make_opening(cells, width, len(own)), make_visits(cells, opened[part]),
-            own, found.near[part], found.ids[part], opened[part], work,
-        )  # fmt: skip
+        open_for(cells, make_opening(cells, width, len(own)), own, opened[part], work)
+        visits = make_visits(cells, opened[part])
+        n_opened = list_visits(visits, opened[part])
+        for start, stop in _stretches(mapped, cells, visits.cells[:n_opened]):
+            go_on()
+            search_cells(
+                tree, cells, visits, start, stop, own, found.near[part], found.ids[part], work
+            )
+            if mapped is not None:
+                mapped.have_read()
         counts.append(work)
 
     run_tasks(
@@ -111,3 +119,27 @@ def visit_cells(
     )
     done += np.sum(counts, axis=0, dtype=done.dtype)
     return found, opened
+
+
+def visit_all(tree: Tree, row: NDArray[np.float32], near: Rows, ids: NDArray[np.int32]) -> None:
+    """Improve the nearest points of a row by all points, in the order of their rows."""
+    mapped, n_rows = Mapped.behind(tree.points), int(tree.state[POINT_ROWS])
+    step = n_rows if mapped is None else max(1, mapped.step // tree.points[0].nbytes)
+    for first in range(0, n_rows, max(1, step)):
+        search_rows(tree, first, min(first + step, n_rows), row, near, ids)
+        if mapped is not None:
+            mapped.have_read()
+
+
+def _stretches(
+    mapped: Mapped | None, cells: Cells, opened: NDArray[np.int32]
+) -> list[tuple[int, int]]:
+    """Cells that are visited in one go, from one place among those that were opened to before
+    another: all of them, or, if points are mapped, as many as may be read at a time."""
+    if mapped is None or len(opened) == 0:
+        return [(0, len(opened))]
+    n_read = np.cumsum(cells.counts[opened], dtype=np.int64)
+    most = mapped.scattered
+    ends = np.searchsorted(n_read, np.arange(most, int(n_read[-1]) + most, most)) + 1
+    stops = np.unique(np.minimum(ends, len(opened))).tolist()
+    return list(zip([0, *stops[:-1]], stops, strict=True))
