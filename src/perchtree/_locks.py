@@ -93,7 +93,8 @@ class Lead:
                 with self._lock:
                     held = self._hold()
                     if held is None or held.thread == own.thread:
-                        self._hold = weakref.ref(own)
+                        if not is_done():  # by whoever has just given up the lead
+                            self._hold = weakref.ref(own)
                         break
                     self._bells.append(bell)
                 held = None  # it must not last because someone looks at it

@@ -8,6 +8,7 @@ import pytest
 from in_threads import PATIENCE, join, start
 from kept import assert_same, filled, rows
 from perchtree import Collection, CorruptFileError, ReadOnlyError
+from perchtree.collection import sharing
 from perchtree.store import folder as folders
 
 pytestmark = [pytest.mark.outer, pytest.mark.jit]
@@ -200,4 +201,46 @@ def test_a_read_of_its_own_does_not_keep_the_disk_from_being_swept(path, monkeyp
     assert has_begun.wait(PATIENCE)
     assert people.compact()
     join(threads)
+    people.close()
+
+
+class Late:
+    """A lock that somebody who asks for it gets after others have done something."""
+
+    def __init__(self, lead, others):
+        self._lead, self._lock, self._others = lead, lead._lock, others
+        lead._lock = self
+
+    def __enter__(self):
+        self._lead._lock = self._lock
+        join(start(self._others))
+        self._lock.acquire()
+
+    def __exit__(self, *_):
+        self._lock.release()
+
+
+def test_whoever_comes_right_after_a_commit_has_nothing_to_commit(path):
+    people = filled(path)
+    people.sync = False
+    people.add(rows(1, 7), keys=["x"])
+    journal = people._store.journal
+    Late(journal._lead, lambda: journal.wait(journal.recorded))
+    journal.wait(journal.recorded)
+    assert people.is_writable
+    people.add(rows(1, 8), keys=["y"])
+    people.close()
+
+
+def test_whoever_comes_right_after_others_have_added_its_records_does_not_add_them(path):
+    people = filled(path)
+    queue, addition = people._log._queue, sharing.Addition(rows(1, 7))
+
+    def others():
+        (taken,) = queue._waiting
+        taken.ids = people.add(rows(1, 7), keys=["x"])
+
+    Late(queue._lead, others)
+    with queue.turn(addition) as mine:
+        assert not mine
     people.close()

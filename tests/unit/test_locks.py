@@ -96,6 +96,15 @@ def test_who_is_done_does_not_wait_for_the_next_lead():
     other.join(10)
 
 
+def test_what_was_done_just_before_one_has_the_lead_is_done():
+    looks = iter([False, True])
+    lead = Lead()
+    with lead.take(lambda: next(looks)) as mine:
+        assert not mine
+    with lead.take() as mine:
+        assert mine
+
+
 def test_a_lead_is_given_up_after_an_error():
     lead = Lead()
     with pytest.raises(KeyError), lead.take():

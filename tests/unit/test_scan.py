@@ -16,6 +16,7 @@ from perchtree._kernels import distances
 from perchtree._kernels.scan import merge_answers
 from perchtree._kernels.schema import NONE
 from perchtree._validate import MAX_NORM
+from perchtree.search import exact
 from perchtree.search.products import Points, scan_earlier, scan_points
 from perchtree.search.threads import StoppedError, count_jobs, one_blas_thread, run_tasks
 
@@ -195,6 +196,18 @@ def test_auto_chooses_by_counted_work():
     again = ClusterTree(100, linkage="box")
     again.insert(hard)
     assert again.stats == tree.stats
+
+
+@pytest.mark.parametrize("n_features", [3, 30])
+@pytest.mark.parametrize("n_last", [1, 4, 31, 32])
+def test_few_rows_at_the_end_are_compared_with_those_just_before(n_features, n_last, monkeypatch):
+    """They may be searched for in the tree, which those before must then be in."""
+    monkeypatch.setattr(exact, "AHEAD_ROWS", 64)
+    X = np.random.default_rng(n_last).normal(size=(128 + n_last, n_features))
+    at_once, by_astar = (ClusterTree(n_features, search=search) for search in ("auto", "astar"))
+    at_once.insert(X)
+    by_astar.insert(X)
+    assert np.array_equal(at_once.children, by_astar.children)
 
 
 @pytest.mark.jit

@@ -107,6 +107,10 @@ class ScanSearch(Search):
         )
         with ExitStack() as held:
             for rows in pieces:
+                if waiting is not None and len(rows) < SMALLEST:
+                    # Few rows may be searched for right now, in the tree: all others must be in it.
+                    yield from waiting.insert(tree)
+                    waiting = None
                 cheaper = self._cheaper(tree, rows, self.k, done)
                 if cheaper is None:
                     if background is None:
