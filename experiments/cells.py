@@ -113,11 +113,14 @@ def own_memory() -> int:
     return 1024 * int(lines["RssAnon"].split()[0])
 
 
-def peers(n_rows: int, n_features: int) -> dict[str, Any]:
-    """Indexes of other libraries, on records of people."""
+def peers(n_rows: int, n_features: int) -> Iterator[dict[str, Any]]:
+    """Indexes of other libraries, on records of people: one more each time."""
     *_, X = encoded(n_rows, n_features)
+    indexes: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
-        return cell_peers.compare(X, Path(folder))
+        for name, run in cell_peers.compare(X, Path(folder)):
+            indexes[name] = run
+            yield {"rows": n_rows, "features": n_features, "indexes": indexes}
 
 
 def latency(tree: ClusterTree, rows: Any) -> dict[str, list[float]]:
@@ -243,7 +246,8 @@ def main() -> None:
     if given.what == "quality":
         results["quality"] = quality(given.rows or 20_000, given.orders)
     elif given.what == "peers":
-        results["peers"] = peers(given.rows or 200_000, given.features)
+        for results["peers"] in peers(given.rows or 200_000, given.features):
+            write(results)
     elif given.what == "purity":
         results["purity"] = purity(given.rows or 200_000, given.features, given.recall)
     else:
@@ -251,6 +255,11 @@ def main() -> None:
         clock = time.process_time if given.processor else time.perf_counter
         found = persons(n_rows, given.features, given.recall, clock)
         results[f"persons-{n_rows}-{given.features}-{given.recall}"] = found
+    write(results)
+
+
+def write(results: dict[str, Any]) -> None:
+    """Keep what was found, and write the page."""
     RESULTS.write_text(json.dumps(results, indent=1) + "\n")
     PAGE.write_text("\n".join(page(results)).rstrip() + "\n")
 
