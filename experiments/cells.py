@@ -82,7 +82,7 @@ def persons(
     return {
         "rows": n_rows, "features": n_features, "wanted": recall, "seconds": seconds,
         "clock": clock.__name__, "checked": stats.cells_checked, "found": stats.cells_found,
-        "renewals": stats.renewals, "purity_of_first": purities[0], "purity": purities[1],
+        "purity_of_first": purities[0], "purity": purities[1],
         "gigabytes": own_memory() / 2**30, "latency": latency(tree, asked),
     }  # fmt: skip
 
@@ -184,7 +184,7 @@ def _persons(own: dict[str, Any]) -> Iterator[str]:
     recall = own["found"] / max(1, own["checked"])
     middles = np.arange(_PIECES) + 0.5
     growth, _ = np.polyfit(np.log(middles[_SETTLED:]), np.log(seconds[_SETTLED:]), 1)
-    unit = "s" if own["clock"] == "perf_counter" else "s of processor time"
+    unit = "s" if own["clock"] == "perf_counter" else "s of processor time; other programs ran"
     lines = [
         ["all inserts", f"{sum(seconds):,.0f} {unit}"],
         ["a row, by twentieths of the way", ", ".join(
@@ -193,9 +193,10 @@ def _persons(own: dict[str, Any]) -> Iterator[str]:
         ["recall", f"{recall:.3f} of {own['checked']} rows"],
         [f"purity, and of the first {n_rows // 5:,}",
          f"{own['purity']:.4f}, {own['purity_of_first']:.4f}"],
-        ["cells made anew", f"{own['renewals']} times"],
-        ["memory", f"{own['gigabytes']:.1f} GB; the vectors alone {vectors:.1f} GB"],
     ]  # fmt: skip
+    if "gigabytes" in own:
+        memory = f"{own['gigabytes']:.1f} GB; the vectors alone {vectors:.1f} GB"
+        lines.append(["memory", memory])
     for name, (median, worst) in own["latency"].items():
         lines.append(
             [f"one row, {name}", f"median {median:.1f} ms, 99th percentile {worst:.1f} ms"]
