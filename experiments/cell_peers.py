@@ -44,7 +44,7 @@ class Index(Protocol):
 class Cells:
     """Ours: a whole tree with it."""
 
-    efforts = (0,)
+    efforts = (1,)
 
     def __init__(self, first: Rows) -> None:
         self._tree = ClusterTree(first.shape[1], search="cells", recall=RECALL, n_jobs=-1)
@@ -111,15 +111,15 @@ INDEXES: dict[str, Callable[[Rows], Index]] = {
 }
 
 
-def compare(X: Rows, folder: Path) -> dict[str, Any]:
+def compare(X: Rows, folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """All of them on the same rows, one after the other."""
     np.save(folder / "rows.npy", X)
     np.save(folder / "nearest.npy", exact(X))
-    found = {}
+    np.save(folder / "nearest_of_first.npy", exact(X[:TRAINED]))
     for name in INDEXES:
-        runs = [_in_a_process(name, folder, size) for size in BATCHES]
-        found[name] = runs[0] | {"same": runs[0]["answers"] == runs[1]["answers"]}
-    return {"rows": len(X), "features": X.shape[1], "indexes": found}
+        run = _in_a_process(name, folder, BATCHES[0])
+        other = _in_a_process(name, folder, BATCHES[1], run["effort"])
+        yield name, run | {"same": run["answers"] == other["answers"]}
 
 
 def exact(X: Rows) -> Rows:
@@ -137,36 +137,40 @@ def recall_of(found: Ids, X: Rows, distances: Rows) -> float:
     return float(np.mean(own.min(axis=1) <= distances * (1 + 1e-5) + 1e-6))
 
 
-def _in_a_process(name: str, folder: Path, size: int) -> dict[str, Any]:
-    call = [sys.executable, "-m", __spec__.name, name, str(folder), str(size)]
+def _in_a_process(name: str, folder: Path, *numbers: int) -> dict[str, Any]:
+    call = [sys.executable, "-m", __spec__.name, name, str(folder), *map(str, numbers)]
     output = subprocess.run(call, stdout=subprocess.PIPE, text=True, check=True).stdout
     figures: dict[str, Any] = json.loads(output.splitlines()[-1])
     return figures
 
 
-def measure(name: str, folder: Path, size: int) -> dict[str, Any]:
-    """One index: seconds to ask and add, memory, recall, time of one question, all answers."""
+def measure(name: str, folder: Path, size: int, effort: int = 0) -> dict[str, Any]:
+    """One index: seconds to ask and add, memory, recall, time of one question, all answers.
+
+    With an effort only the answers count, and nothing is asked before.
+    """
     X = np.load(folder / "rows.npy", mmap_mode="r")
     nearest = np.load(folder / "nearest.npy")
     rows, asked = X[:-ASKED], np.ascontiguousarray(X[-ASKED:])
     warm = INDEXES[name](np.ascontiguousarray(rows[:5_000]))  # compiled, imported
     warm.add(np.ascontiguousarray(rows[:5_000]))
     warm.ask(asked[:10], warm.efforts[0])
+    finds_alone = len(warm.efforts) == 1
     before = _resident()
     start = time.process_time()
     index = INDEXES[name](np.ascontiguousarray(rows[:TRAINED]))
     training = time.process_time() - start
-    effort = _cheapest(name, rows[:TRAINED], index.efforts)
-    start, answers = time.process_time(), hashlib.sha256()
+    asks = not effort and not finds_alone
+    effort = effort or _cheapest(name, X[:TRAINED], np.load(folder / "nearest_of_first.npy"))
+    start = time.process_time()
     for first in range(0, len(rows), size):
         batch = np.ascontiguousarray(rows[first : first + size])
-        if first and name not in _FINDS_ALONE:
+        if first and asks:
             index.ask(batch, effort)
         index.add(batch)
     seconds = training + time.process_time() - start
     grown = _resident() - before
     found = index.ask(asked, effort)
-    answers.update(found.tobytes())
     times = []
     for row in asked[:300]:
         start = time.perf_counter()
@@ -175,25 +179,22 @@ def measure(name: str, folder: Path, size: int) -> dict[str, Any]:
     return {
         "seconds": seconds, "megabytes": grown / 2**20, "effort": effort,
         "recall": recall_of(found, X, nearest),
-        "latency": np.percentile(times, [50, 99]).tolist(), "answers": answers.hexdigest(),
+        "latency": np.percentile(times, [50, 99]).tolist(),
+        "answers": hashlib.sha256(found.tobytes()).hexdigest(),
     }  # fmt: skip
 
 
-_FINDS_ALONE = ("perchtree, cells (with the tree)",)
-"""Whose `add` looks for the neighbours already."""
-
-
-def _cheapest(name: str, rows: Rows, efforts: tuple[int, ...]) -> int:
+def _cheapest(name: str, rows: Rows, nearest: Rows) -> int:
     """The first setting that finds enough nearest neighbours, tried on the first rows."""
-    if len(efforts) == 1:
-        return efforts[0]
     rows = np.ascontiguousarray(rows)
-    index, asked, nearest = INDEXES[name](rows), rows[-ASKED:], exact(rows)
+    index = INDEXES[name](rows)
+    if len(index.efforts) == 1:
+        return index.efforts[0]
     index.add(rows[:-ASKED])
-    for effort in efforts:
-        if recall_of(index.ask(asked, effort), rows, nearest) >= RECALL:
+    for effort in index.efforts:
+        if recall_of(index.ask(rows[-ASKED:], effort), rows, nearest) >= RECALL:
             return effort
-    return efforts[-1]
+    return index.efforts[-1]
 
 
 def _resident() -> int:
@@ -212,4 +213,4 @@ def section(own: dict[str, Any]) -> Iterator[list[str]]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))))
+    print(json.dumps(measure(sys.argv[1], Path(sys.argv[2]), *map(int, sys.argv[3:]))))
