@@ -342,8 +342,10 @@ def named(label, least, most):
 def test_large_parts_show_an_exemplar_and_small_ones_keywords(opened):
     with drawn(opened) as told:
         opened.execute_script("document.getElementById('tree').focus()")
-        press(opened, "+", "+", "+")  # then small ones have room for names
+        press(opened, "-")
         until(lambda: any(label.startswith("300  e.g. word") for label in told("texts")))
+        settle(opened)
+        press(opened, "+", "+", "+")  # now small ones have room for names
         until(lambda: any(named(label, 4, 24) for label in told("texts")))
         labels = told("texts")
     assert not any("e.g." in label for label in labels if named(label, 4, 24))

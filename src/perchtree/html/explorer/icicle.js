@@ -318,7 +318,7 @@ export class Icicle {
     this.goal = null;
     this.view = this.clamp(view);
     this.request();
-    if (!this.isCovered) this.load();
+    if (this.isCovered) this.loadNames(); else this.load();  // boxes that are wider now may have names
   }
 
   moveTo(target) {
