@@ -21,8 +21,8 @@ from .common import Row, blas_gflops
 
 NAMES = [
     "startup", "published", "growth", "phases", "choice", "limit", "imagenet", "peers",
-    "measures", "same_tree", "memory", "collapsed", "streaming", "overhead", "latency", "removal",
-    "machines", "machines_model", "machines_same",
+    "measures", "same_tree", "memory", "mapped", "files", "collapsed", "streaming", "overhead",
+    "latency", "removal", "machines", "machines_model", "machines_same",
 ]  # fmt: skip
 RESULTS = Path(__file__).parent / "RESULTS.md"
 
@@ -97,7 +97,9 @@ def machine() -> str:
 def measure(name: str) -> dict[str, object]:
     before = blas_gflops()
     rows = importlib.import_module(f"benchmarks.{name}").run()
-    kind = resource.RUSAGE_CHILDREN if name in ("memory", "collapsed", "startup") else None
+    kind = (
+        resource.RUSAGE_CHILDREN if name in ("memory", "mapped", "collapsed", "startup") else None
+    )
     peak = resource.getrusage(resource.RUSAGE_SELF if kind is None else kind).ru_maxrss * 1024
     return {"rows": rows, "before": before, "after": blas_gflops(), "peak": peak}
 

@@ -30,6 +30,8 @@ TIMES, LONG = 3, 20.0
 """Each fit is repeated so many times, or for so many seconds: the shortest time counts."""
 _FEW = 6000
 """Rows of a first fit, which loads everything, so that memory can be compared with it."""
+_FEWEST = 100
+"""Rows of another one, after which workers hold nothing of the first."""
 
 
 def rows_of(n_rows: int, n_features: int) -> Any:
@@ -70,9 +72,10 @@ def fits(X: Any, search: str, n_workers: int) -> dict[str, float]:
             del collection
         return {"seconds": min(times), "memory": memory, "worker_memory": 0}
     with connected("local", n_workers) as workers, tempfile.TemporaryDirectory() as folder:
-        for name, n_rows in (("few", _FEW), ("all", len(X))):
+        for name, n_rows in (("few", _FEW), ("fewest", _FEWEST), ("all", len(X))):
             np.save(Path(folder) / f"{name}.npy", X[:n_rows])
-        fit_of(Path(folder) / "few.npy", workers, search=search).run(Stop())
+        for name in ("few", "fewest"):
+            fit_of(Path(folder) / f"{name}.npy", workers, search=search).run(Stop())
         peaks = [Peak(pid) for pid in workers_of(os.getpid())]
         peak, times = Peak(), list[float]()
         while len(times) < TIMES and sum(times) < LONG:

@@ -1,7 +1,7 @@
 """Search in cells beside exact search: writes docs/cells.md.
 
 python -m experiments.cells quality [--rows N] [--orders N]
-python -m experiments.cells persons [--rows N] [--features N] [--recall SHARE]
+python -m experiments.cells persons [--rows N] [--features N] [--recall SHARE] [--processor]
 python -m experiments.cells purity [--rows N] [--features N] [--recall SHARE]
 python -m experiments.cells peers [--rows N] [--features N]    (needs faiss-cpu and usearch)
 
@@ -13,7 +13,7 @@ import json
 import platform
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,8 @@ DEFAULT = 0.98
 """The share of nearest neighbours to find, if none is given."""
 _PIECES = 20
 """Parts of a long insert that are timed one by one."""
+_ASKED = 500
+"""Rows that are asked for and inserted one by one."""
 _SETTLED = _PIECES // 10
 """Of these, parts at the beginning that say little about how cost grows."""
 
@@ -61,50 +63,65 @@ def compare(X: Any, classes: Any, recall: float = DEFAULT) -> dict[str, float]:
     return figures
 
 
-def persons(n_rows: int, n_features: int, recall: float) -> dict[str, Any]:
+def persons(
+    n_rows: int, n_features: int, recall: float, clock: Callable[[], float]
+) -> dict[str, Any]:
     """Many records of people: time as the tree grows, and of single rows when it has grown."""
-    texts, entities, encoder, X = encoded(n_rows, n_features)
+    entities, asked, X = encoded(n_rows, n_features)
     ClusterTree(n_features, search="cells", n_jobs=-1).insert(X[:5_000])  # compiled
     tree = ClusterTree(n_features, search="cells", recall=recall, n_jobs=-1)
-    seconds = []
+    seconds, purities = [], []
     for part in tqdm(np.array_split(X, _PIECES)):
-        start = time.perf_counter()
-        tree.insert(part)
-        seconds.append(time.perf_counter() - start)
+        rows = np.array(part)
+        start = clock()
+        tree.insert(rows)
+        seconds.append(clock() - start)
+        if len(seconds) in (_PIECES // 5, _PIECES):
+            purities.append(dendrogram_purity(tree, entities[: tree.n_points]))
     stats = tree.stats
     return {
         "rows": n_rows, "features": n_features, "wanted": recall, "seconds": seconds,
-        "checked": stats.cells_checked, "found": stats.cells_found,
-        "renewals": stats.renewals, "purity": dendrogram_purity(tree, entities),
-        "latency": latency(tree, texts[:500], encoder),
+        "clock": clock.__name__, "checked": stats.cells_checked, "found": stats.cells_found,
+        "renewals": stats.renewals, "purity_of_first": purities[0], "purity": purities[1],
+        "gigabytes": own_memory() / 2**30, "latency": latency(tree, asked),
     }  # fmt: skip
 
 
 def purity(n_rows: int, n_features: int, recall: float) -> dict[str, Any]:
     """The first fifth of many records of people, by both searches."""
-    _, entities, _, X = encoded(5 * n_rows, n_features)
+    entities, _, X = encoded(5 * n_rows, n_features)
     figures = compare(X[:n_rows], entities[:n_rows], recall)
     return {"features": n_features, "wanted": recall} | figures
 
 
-def encoded(n_rows: int, n_features: int) -> tuple[list[str], Any, Chars, Any]:
-    """Records of people, their entities, an encoder, and the vectors that it makes of them."""
+def encoded(n_rows: int, n_features: int) -> tuple[Any, Any, Any]:
+    """Entities of records of people; other records, to ask for; vectors of all, in a file: so the
+    memory that is used is that of the tree."""
     texts, entities = records(n_rows, max(1, n_rows // 4))
     encoder = Chars(n_features).learned(texts[:20_000])
-    parts = [encoder.encode(texts[first : first + 10_000]) for first in range(0, n_rows, 10_000)]
-    return texts, entities, encoder, np.concatenate(parts)
+    with tempfile.TemporaryFile() as file:
+        X = np.memmap(file, np.float32, "w+", shape=(n_rows, n_features))
+    for first in range(0, n_rows, 10_000):
+        X[first : first + 10_000] = encoder.encode(texts[first : first + 10_000])
+    return entities, encoder.encode([text[::-1] for text in texts[:_ASKED]]), X
+
+
+def own_memory() -> int:
+    """Bytes of this process, without files that it only maps."""
+    with open("/proc/self/status") as status:
+        lines = dict(line.split(":", 1) for line in status)
+    return 1024 * int(lines["RssAnon"].split()[0])
 
 
 def peers(n_rows: int, n_features: int) -> dict[str, Any]:
     """Indexes of other libraries, on records of people."""
-    X = encoded(n_rows, n_features)[-1]
+    *_, X = encoded(n_rows, n_features)
     with tempfile.TemporaryDirectory() as folder:
         return cell_peers.compare(X, Path(folder))
 
 
-def latency(tree: ClusterTree, texts: list[str], encoder: Any) -> dict[str, list[float]]:
+def latency(tree: ClusterTree, rows: Any) -> dict[str, list[float]]:
     """Milliseconds for one row at a time: the median and the 99th percentile."""
-    rows = encoder.encode([text[::-1] for text in texts])
     found = {}
     for name, call in (
         ("nearest", lambda row: tree.nearest(row, exact=False)),
@@ -119,9 +136,16 @@ def latency(tree: ClusterTree, texts: list[str], encoder: Any) -> dict[str, list
     return found
 
 
+def processor() -> str:
+    """What this machine calls its processor."""
+    with open("/proc/cpuinfo") as lines:
+        names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
+    return f"two cores of an {names[0]} processor" if names else platform.machine()
+
+
 def page(results: dict[str, Any]) -> Iterator[str]:
     yield GUIDE.read_text()
-    yield f"Measured on {platform.machine()} with two threads, by `python -m experiments.cells`.\n"
+    yield f"Measured on {processor()} with two threads, by `python -m experiments.cells`.\n"
     if "quality" in results:
         yield from _quality(results["quality"])
     for name in sorted(name for name in results if name.startswith("persons")):
@@ -152,19 +176,22 @@ def _quality(own: dict[str, Any]) -> Iterator[str]:
 
 def _persons(own: dict[str, Any]) -> Iterator[str]:
     n_rows, seconds = own["rows"], own["seconds"]
-    wanted = own["wanted"]
+    wanted, vectors = own["wanted"], 4 * n_rows * own["features"] / 2**30
     yield f"## {n_rows:,} records of people, {own['features']} dimensions, recall={wanted}\n"
     recall = own["found"] / max(1, own["checked"])
     middles = np.arange(_PIECES) + 0.5
     growth, _ = np.polyfit(np.log(middles[_SETTLED:]), np.log(seconds[_SETTLED:]), 1)
+    unit = "s" if own["clock"] == "perf_counter" else "s of processor time"
     lines = [
-        ["all inserts", f"{sum(seconds):,.0f} s"],
+        ["all inserts", f"{sum(seconds):,.0f} {unit}"],
         ["a row, by twentieths of the way", ", ".join(
             f"{1e6 * s * _PIECES / n_rows:,.0f}" for s in seconds[::3]) + " us"],
         ["cost of a row, from a tenth of the way on", f"grows as n^{growth:.2f}"],
         ["recall", f"{recall:.3f} of {own['checked']} rows"],
-        ["purity", f"{own['purity']:.4f}"],
+        [f"purity, and of the first {n_rows // 5:,}",
+         f"{own['purity']:.4f}, {own['purity_of_first']:.4f}"],
         ["cells made anew", f"{own['renewals']} times"],
+        ["memory", f"{own['gigabytes']:.1f} GB; the vectors alone {vectors:.1f} GB"],
     ]  # fmt: skip
     for name, (median, worst) in own["latency"].items():
         lines.append(
@@ -191,7 +218,8 @@ def _peers(own: dict[str, Any]) -> Iterator[str]:
         f"insert into a tree must. Each library has the cheapest setting that finds "
         f"{cell_peers.RECALL:.0%} of the nearest neighbours among the first "
         f"{cell_peers.TRAINED:,} rows. *Same*: whether batches of {cell_peers.BATCHES[1]:,} "
-        "give the same answers at the end. Seconds of cells include the tree.\n"
+        "give the same answers at the end. Seconds are processor time, with two threads; those of "
+        "cells include the tree.\n"
     )
     yield from table(
         ["index", "seconds", "MB", "recall at the end", "one row: median, 99th percentile, ms",
@@ -207,6 +235,9 @@ def main() -> None:
     parser.add_argument("--orders", type=int, default=5)
     parser.add_argument("--features", type=int, default=256)
     parser.add_argument("--recall", type=float, default=DEFAULT)
+    parser.add_argument(
+        "--processor", action="store_true", help="count processor time: others are at work"
+    )
     given = parser.parse_args()
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     if given.what == "quality":
@@ -217,7 +248,8 @@ def main() -> None:
         results["purity"] = purity(given.rows or 200_000, given.features, given.recall)
     else:
         n_rows = given.rows or 1_000_000
-        found = persons(n_rows, given.features, given.recall)
+        clock = time.process_time if given.processor else time.perf_counter
+        found = persons(n_rows, given.features, given.recall, clock)
         results[f"persons-{n_rows}-{given.features}-{given.recall}"] = found
     RESULTS.write_text(json.dumps(results, indent=1) + "\n")
     PAGE.write_text("\n".join(page(results)).rstrip() + "\n")

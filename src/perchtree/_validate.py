@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._aligned import aligned
+
 MAX_NORM = 9e18
 """Rows of larger norm would overflow: squared distances are float32."""
 
@@ -67,7 +69,9 @@ def _is_ours(module: str) -> bool:
 
 def as_points(rows: NDArray[Any], *, cosine: bool) -> NDArray[np.float32]:
     """Checked rows as kernels take them: writable, contiguous float32; normalised for cosine."""
-    return np.array(as_directions(rows) if cosine else rows, dtype=np.float32, order="C")
+    points = aligned(rows.shape)
+    points[:] = as_directions(rows) if cosine else rows
+    return points
 
 
 def as_directions(rows: NDArray[Any]) -> NDArray[np.float64]:

@@ -36,8 +36,10 @@ class ServiceError(ValueError):
 class Client:
     """A collection served over HTTP by `perch serve`.
 
-    Methods have the names, arguments and results of `Collection`. Requests without a response, or
-    that the service asks to repeat, are retried; a change is never made twice.
+    Methods are called as those of `Collection`, with keys wherever a collection has keys. (The
+    service answers with what it shows: `add` with clusters, `remove` with a number.) Requests
+    without a response, or that the service asks to repeat, are retried; a change is never made
+    twice.
 
     Parameters
     ----------

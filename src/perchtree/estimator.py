@@ -495,11 +495,12 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     # Files
 
     @moved(labels="fit(classes=...)", texts="fit(texts=...)")
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, *, compress: bool | None = None) -> None:
         """Save everything to one file: parameters, tree, records, clusters and events.
 
         The file is replaced atomically: a crash or a full disk leaves the old file unchanged. Keys,
-        texts and classes are those given to `fit` and `partial_fit`.
+        texts and classes are those given to `fit` and `partial_fit`. For
+        `compress` see `Collection.save`.
         """
         check_is_fitted(self)
         self._checked_settings(fixed=True)  # what cannot be used could not be loaded
@@ -515,7 +516,7 @@ class Perch(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             self._tracker.keep(self.tree_.ids)
             columns = self._tracker.columns()
         collection.sections[_SECTION] = Contents(meta, columns, optional=True)
-        collection.save(path)
+        collection.save(path, compress=compress)
 
     @classmethod
     def load(cls, path: str | Path, *, mmap: bool = False) -> Self:

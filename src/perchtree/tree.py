@@ -277,11 +277,14 @@ class ClusterTree(CuttableTree):
             self._rules, finder.search, finder.record, self.settings.collapses
         )
         scratch, first = Scratch(finder.memory, self._upkeep), int(tree.state[NEXT_ID])
-        step = _rows_at_once(int(tree.state[N_LEAVES]), self.n_features)
+        mapped = self._storage.mapped
+        step = 1 if mapped else _rows_at_once(int(tree.state[N_LEAVES]), self.n_features)
         try:
             for start in range(0, len(part.rows), step):
                 with self._lock:
                     insert(tree, scratch, part.rows[start : start + step])
+                    for features in mapped:
+                        features.have_read()
         finally:
             with self._lock:
                 self._search.added(tree, range(first, int(tree.state[NEXT_ID])))
@@ -487,11 +490,18 @@ class ClusterTree(CuttableTree):
         labels="Collection.add(classes=...)",
         texts="Collection.add(texts=...)",
     )
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, *, compress: bool = False) -> None:
         """Save the tree to a file, to be read with `load`.
 
         The file is replaced atomically: a crash or a full disk leaves the old file unchanged.
         `Collection` also saves keys, texts and classes.
+
+        Parameters
+        ----------
+        path : path
+        compress : bool
+            For an archive: smaller, but several times slower to write and read (docs/files.md).
+            Requires `perchtree[zstd]`.
 
         Examples
         --------
@@ -506,7 +516,7 @@ class ClusterTree(CuttableTree):
         3
         """
         with self.stored() as stored:
-            save_tree(path, stored, {})
+            save_tree(path, stored, {}, compress=compress)
 
     @classmethod
     def load(cls, path: str | Path, *, mmap: bool = False) -> Self:
@@ -518,7 +528,7 @@ class ClusterTree(CuttableTree):
             A file of a tree; for a file of a collection or an estimator, its tree is loaded.
         mmap : bool
             Open a large tree quickly: its structure is verified, but features are only mapped and
-            read when needed. `check_file` verifies the rest.
+            read when needed. `check_file` verifies the rest. Not for compressed files.
 
         Raises
         ------
@@ -562,10 +572,15 @@ class ClusterTree(CuttableTree):
     def estimate_memory(self, n_points: int) -> int:
         """Estimate how many bytes the tree will need for a total number of points.
 
-        Copies need less than estimated. In collapsed mode, only the ids keep growing.
+        What the search keeps beside it is included: about what it is for the points that are there,
+        or the most it can be while there are fewer than 2,048; and so is one batch of rows. Copies
+        need less than estimated. In collapsed mode, only the ids keep growing.
         """
         with self._lock:
-            return _arrays.estimate_bytes(self._tree, n_points)
+            own = _arrays.estimate_bytes(self._tree, n_points)
+            beside = self._search.estimate_bytes(self._tree, n_points)
+        batch = min(n_points, LARGEST_ROWS, LARGEST_VALUES // self.n_features)
+        return own + beside + 4 * batch * self.n_features
 
     # Exports
 

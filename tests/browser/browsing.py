@@ -101,16 +101,21 @@ def find_all(browser, selector):
 
 
 def click(browser, selector):
-    until(lambda: find(browser, selector)).click()
+    """Click an element as soon as it is there; a live page may replace it meanwhile."""
+    until(lambda: find(browser, selector).click() or True)
 
 
 def click_text(browser, where, words):
     """Click the button that has these words."""
-    for button in find_all(browser, f"{where} button"):
-        if words in button.text:
-            button.click()
-            return
-    raise AssertionError(f"no button {words!r} in {where}")
+
+    def press():
+        for button in find_all(browser, f"{where} button"):
+            if words in button.text:
+                button.click()
+                return True
+        return False
+
+    until(press)
 
 
 def choose(browser, selector, value):
@@ -169,13 +174,17 @@ def colours(browser):
 
 @contextlib.contextmanager
 def drawn(browser):
-    """What is drawn meanwhile: a function that gives every fill style, or every text, in order."""
+    """What is drawn meanwhile, in order: `fillStyle`, every text, or the left end, top, width and
+    height of all `rows`.
+    """
     browser.execute_script(
-        "const pen = CanvasRenderingContext2D.prototype; window.drawn = {fillStyle: [], texts: []};"
+        "const pen = CanvasRenderingContext2D.prototype;"
+        "window.drawn = {fillStyle: [], texts: [], rows: []};"
         "window.undrawn = [pen.fillRect, pen.fillText];"
-        "pen.fillRect = function (...a) { drawn.fillStyle.push(this.fillStyle);"
+        "pen.fillRect = function (...a) { drawn.fillStyle.push(this.fillStyle); drawn.rows.push(a);"
         "  return undrawn[0].apply(this, a); };"
-        "pen.fillText = function (...a) { drawn.texts.push(a); return undrawn[1].apply(this, a); };"
+        "pen.fillText = function (...a) { drawn.texts.push(a[0]);"
+        "  return undrawn[1].apply(this, a); };"
     )
     try:
         yield lambda what: browser.execute_script("return drawn[arguments[0]]", what)

@@ -1,8 +1,27 @@
 """Whatever texts, keys, classes and titles are: on a page they are text."""
 
+import time
+
 import numpy as np
 import pytest
-from browsing import HOSTILE, click_row, errors, find_all, open_page, rows, search, text, until
+from browsing import (
+    HOSTILE,
+    choose,
+    click,
+    click_row,
+    click_text,
+    errors,
+    find,
+    find_all,
+    open_page,
+    press,
+    rows,
+    search,
+    state,
+    text,
+    until,
+)  # fmt: skip
+from groups import KINDS, shown
 
 from perchtree import ClusterTree
 
@@ -83,3 +102,60 @@ def test_policy_stops_what_is_not_the_page(browser, tmp_path):
     refused = errors(browser)
     for directive in ("script-src", "style-src", "base-uri", "img-src"):
         assert any(directive in message for message in refused), directive
+
+
+TURNED = "photo\u202egpj.exe\u2067\u2028"
+NAME = "<img src=x onerror=window.hacked=1> {{data}} *DATA* " + TURNED
+"""Of a file: any of these but a slash."""
+
+
+@pytest.mark.outer
+@pytest.mark.parametrize("kind", KINDS)
+def test_whatever_is_shown_of_them_is_text(browser, tmp_path, kind):
+    """In lists, tables, panels, dialogs, questions and events."""
+    given = [*TITLES, TURNED]
+
+    def hostile(collection):
+        X = np.random.default_rng(0).random((60, 2))
+        texts = [f"{given[i % len(given)]} {i}" for i in range(60)]
+        collection.add(X, keys=[f"{t}!" for t in texts], texts=texts, classes=texts)
+        collection.keep_clusters(distance=0.2)
+        collection.together(f"{texts[0]}!", f"{texts[1]}!")
+
+    with shown(kind, tmp_path, hostile, NAME) as page:
+        open_page(browser, page)
+        assert browser.title == text(browser, "#title") == NAME.replace(TURNED, "photogpj.exe")
+        choose(browser, "#by", "k")
+        click(browser, "#pane-clusters .cluster")
+        until(lambda: find_all(browser, "#pane-details .row"))
+        for title in (HOSTILE, "x /*DATA*/ y", TURNED):
+            search(browser, f"{title} {given.index(title)}")
+            shown_as = title.replace(TURNED, "photogpj.exe")
+            until(lambda shown_as=shown_as: shown_as in rows(browser, "search")[0])
+        search(browser, "img")
+        time.sleep(0.5)  # until nothing more is looked for
+        for box in find_all(browser, "#pane-search input.pick")[:2]:
+            box.click()
+        click_text(browser, "#selection", "Compare")
+        until(lambda: find(browser, "#dialog").is_displayed())
+        click_text(browser, "#dialog", "Close")
+        if kind == "service":
+            click(browser, "#corrections")
+            until(lambda: find_all(browser, "#correction-list li"))
+            click_text(browser, "#dialog", "Close")
+            click_text(browser, "#selection", "Remove")
+            click_text(browser, "#dialog", "Remove")
+            until(lambda: "removed" in text(browser, "#events"))
+            press(browser, "q")
+            until(lambda: find_all(browser, "#questions-view .pair"))
+        for table in ("clusters", "parts"):
+            click(browser, "#view-table")
+            click(browser, f"#table-{table}")
+            until(lambda: find_all(browser, "#table-view td"))
+            shown_now = browser.execute_script("return document.body.innerText")
+            assert not set(shown_now) & set("\u202e\u2067")
+        assert state(browser, "ready") == "yes"
+        assert browser.execute_script("return window.hacked") is None
+        assert find_all(browser, "img") == []
+        assert errors(browser) == []
+        browser.get("about:blank")

@@ -180,6 +180,55 @@ def test_new_points_appear_within_a_second_and_nothing_moves(opened, http):
     assert "What changed" in text(opened, "#pane-details")
 
 
+def test_the_focus_and_what_one_reads_stay_where_they_are(opened, http):
+    """While records arrive, for somebody at the keyboard."""
+
+    def focused():
+        return opened.execute_script("return document.activeElement.innerText")
+
+    def grown(n=1):
+        add(http, *[(f"g{i}", [70 + 9 * i, 70, 70], "far") for i in range(grown.n, grown.n + n)])
+        grown.n += n
+        until(lambda: state(opened, "operation") == str(http.service.collection.operation), 5)
+        until(lambda: f"{N + grown.n} records" in text(opened, "#summary"))
+        settle(opened)
+
+    grown.n = 0
+    opened.execute_script("document.querySelectorAll('#pane-clusters .cluster')[2].focus()")
+    before = focused()
+    grown()
+    assert focused() == before != ""
+    click(opened, "#pane-clusters .cluster")
+    until(lambda: find_all(opened, "#pane-details .row"))
+    for what in ("Download CSV", "word"):
+        opened.execute_script(
+            "[...document.querySelectorAll('#pane-details button')]"
+            ".find(b => b.innerText.startsWith(arguments[0])).focus()", what,
+        )  # fmt: skip
+        before = focused()
+        grown()
+        assert focused() == before, what
+    opened.execute_script("document.querySelectorAll('#path button')[0].focus()")
+    grown()
+    assert focused() == "all records"
+    grown(30)
+    click(opened, "#tab-events")
+    until(lambda: text(opened, "#events").count("New cluster") > 30)
+    opened.execute_script(
+        "const read = document.querySelectorAll('#events .link')[8];"
+        "read.focus(); read.scrollIntoView(true);"
+    )
+    settle(opened)
+    place = "return [document.activeElement.innerText, document.activeElement.offsetParent"
+    place += " && document.activeElement.getBoundingClientRect().top | 0]"
+    before = opened.execute_script(place)
+    grown()
+    until(lambda: f"{grown.n} new clusters" in text(opened, "#kinds"))
+    (name, top), (same, there) = before, opened.execute_script(place)
+    assert same == name
+    assert abs(there - top) < 3
+
+
 def test_merges_and_splits_are_told(opened, http):
     """Points between two clusters join them; without those, they part again."""
     click(opened, "#tab-events")
@@ -236,6 +285,26 @@ def test_a_wrong_pair_is_corrected(opened, http):
     until(lambda: http.get("/v1/corrections").json()["corrections"] == [])
 
 
+def test_what_came_of_a_correction_is_told_when_it_is_known(opened, http):
+    """Not from a picture that does not have it yet, as those of large trees."""
+    click(opened, "#pane-clusters .cluster")
+    until(lambda: len(find_all(opened, "#pane-details input.pick")) > 2)
+    settle(opened)
+    for box in find_all(opened, "#pane-details input.pick")[:2]:
+        box.click()
+    opened.execute_script(
+        "window.told = []; new MutationObserver(() => told.push("
+        "document.getElementById('message').innerText)).observe("
+        "document.getElementById('message'), {childList: true})"
+    )
+    http.service.versions._cost = 0.2  # as if it took so long: others are made two seconds later
+    click_text(opened, "#selection", "Not the same")
+    until(lambda: "they are in clusters" in text(opened, "#message"))
+    told = opened.execute_script("return told")
+    assert told[0] == "marked as not the same"
+    assert not any("both are in" in message for message in told)
+
+
 def test_all_corrections_are_listed_and_can_be_taken_back(opened, http):
     for kind, a, b in (("together", "k0", "k6"), ("apart", "k1", "k7")):
         assert http.post("/v1/corrections", json={"kind": kind, "a": a, "b": b}).is_success
@@ -268,6 +337,8 @@ def test_questions(looking, shared):
     assert len({tuple(sorted(keys)) for keys, _ in told}) == 16
     until(lambda: "estimated F1" in text(looking, "#estimate"))
     assert find_all(looking, "#estimate canvas")
+    click_text(looking, "#estimate", "Show")  # the best clustering, as that is called
+    until(lambda: find(looking, "#by").get_attribute("value") in ("k", "min_size"))
     last = told[-1][0]
     press(looking, "u")
     until(lambda: text(looking, "#progress").strip().startswith("15 answers"))

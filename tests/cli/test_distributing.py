@@ -64,3 +64,12 @@ def test_lines_come_now_and_then(clock, capsys):
         clock.now = 100.0
         show(READING, 0)
     assert capsys.readouterr().err == ""
+
+
+def test_the_first_line_knows_when_searching_began(clock, capsys):
+    with distributing._shown(distributing._Told(0, 50_000), quiet=False) as show:
+        show(SEARCHING._replace(searched=0, inserted=0, tasks_done=0), 0)
+        clock.now = 10.0
+        show(SEARCHING, 12_500)
+    told = "searching: 20 of 50 blocks searched, 15 inserted, 1,250 rows/s, 2 workers"
+    assert capsys.readouterr().err == f"perch: {told}, about 30 seconds left\n"

@@ -1,5 +1,6 @@
 """What `--ray` says where it cannot work."""
 
+import re
 import sys
 
 import numpy as np
@@ -27,6 +28,38 @@ def test_no_cluster(perch):
     assert "an address is HOST:PORT" in perch.fails(
         "fit", "x.npy", "-o", "t.perch", "--ray", "somewhere"
     )
+
+
+def test_a_cluster_that_has_ended_without_notice(perch, tmp_path, monkeypatch):
+    """Ray keeps its address, and would try to reach it for minutes."""
+    services = pytest.importorskip("ray._private.services", reason="RAY IS NOT INSTALLED")
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setattr(services, "find_gcs_addresses", set)  # of other tests
+    monkeypatch.setattr(services, "find_bootstrap_address", lambda _folder: "127.0.0.1:1")
+    error = perch.fails("fit", "x.npy", "-o", "t.perch", "--ray", "auto")
+    assert re.search(r"there is no Ray cluster at [\d.]+:1: start one by `ray start --head`", error)
+    monkeypatch.setattr(services, "find_bootstrap_address", lambda _folder: None)
+    error = perch.fails("fit", "x.npy", "-o", "t.perch", "--ray", "auto")
+    assert "there is no Ray cluster on this machine: start one by `ray start --head`" in error
+
+
+def test_ray_gives_up(monkeypatch):
+    """It raises whatever it likes."""
+    ray = pytest.importorskip("ray", reason="RAY IS NOT INSTALLED")
+    attempts = []
+
+    def init(**_options):
+        attempts.append(1)
+        raise Exception("The current node timed out\nduring startup.")
+
+    monkeypatch.setattr(ray, "init", init)
+    monkeypatch.setattr(cluster, "_ATTEMPT_SECONDS", 0)
+    with (
+        pytest.raises(ConnectionError, match=r"Ray cannot be started here: The current node timed"),
+        cluster.connected("local"),
+    ):
+        pass
+    assert len(attempts) == 3
 
 
 def test_another_version_of_ray():

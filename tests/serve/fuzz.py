@@ -89,7 +89,7 @@ def run_once(url, schema, folder, n, seed, phases, configuration):
         str(Path(sys.executable).with_name("schemathesis")), "--config-file",
         str(folder / "checks.toml"), "run", str(folder / "schema.json"), "--url", url,
         "--max-examples", str(n), "--seed", str(seed), "--phases", phases, "--no-color",
-        "--max-failures", "5", "--generation-database", "none",
+        "--max-failures", "5", "--generation-database", "none", "--request-timeout", "900",
     ]  # fmt: skip
     done = subprocess.run(
         command, capture_output=True, text=True, cwd=folder, check=False,

@@ -19,6 +19,8 @@ from serving import SETTINGS, Process
 from perchtree import Client, Collection, ServiceError
 
 D = 16
+DISTANCE = 1.5
+"""Of standing clusters: what the writers add lies around 50 points, about 1.1 apart."""
 MOST = 1500
 """Records of each writer, so that memory has no reason to grow."""
 LONG = 300
@@ -199,13 +201,13 @@ def check(path):
     return done.stdout.replace(str(path.parent) + "/", "").strip()
 
 
-def load(seconds=600, readers=50, writers=4, kills=1):
-    """Readers and writers for so long; then again, with a kill in the middle."""
+def load(seconds=600, readers=50, writers=4, kills=5):
+    """Readers and writers for so long; then again, with a kill in the middle, several times."""
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "load.perchdb"
         begin(path)
         said = Acknowledged()
-        with Process(path, "-q") as process:
+        with Process(path, "-q", "--distance", DISTANCE) as process:
             memory = []
             with working(process.url, said, readers, writers):
                 deadline = time.monotonic() + seconds
@@ -245,7 +247,7 @@ def kill(path, said, readers, writers):
         deadline, before = time.monotonic() + 60, len(said.times["POST /points"])
         while len(said.times["POST /points"]) < before + 20 and time.monotonic() < deadline:
             time.sleep(0.01)
-        time.sleep(2 * random.random())
+        time.sleep(5 * random.random())
         process.kill()
     with Process(path, "-q") as process:
         lost, back = said.check(process.url)

@@ -48,6 +48,20 @@ def test_boxes_in_view(http):
     assert on_top <= 120
 
 
+def test_a_box_has_one_name_whatever_else_is_asked_for(http):
+    """Boxes of one request are parts of each other."""
+    columns = http.get(f"{EXPLORER}/boxes?smallest=4").json()["columns"]
+    pairs = zip(columns["first"], columns["order"], strict=True)
+    boxes = [f"{first}.{order}" for first, order in pairs]
+
+    def names(*asked):
+        return http.get(f"{EXPLORER}/names", params={"box": asked}).json()["names"]
+
+    alone = [name for box in boxes for name in names(box)]
+    assert names(*boxes) == alone
+    assert sum(bool(name["keywords"]) for name in alone) > 10
+
+
 def test_boxes_as_bytes_are_the_same(http):
     asked = {"left": 10, "right": 90, "smallest": 2, "k": 7}
     told = http.get(f"{EXPLORER}/boxes", params=asked).json()
@@ -263,3 +277,7 @@ def test_moments(tmp_path):
     assert moments.event_at(1150) == (9, True)
     moments.save()
     assert Moments(kept, lambda: now[0]).time_of(10) == 1301
+    fresh = Moments(Kept(), lambda: now[0])
+    assert fresh.event_at(999) == (0, False)
+    fresh.note(0)  # when it is noted for the first time, nothing has happened
+    assert fresh.event_at(999) == (0, True)

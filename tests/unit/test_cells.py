@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numba.core import config
 
 from perchtree import ClusterTree, CorruptFileError
+from perchtree._arrays import copied
 from perchtree._kernels.opening import REACH
 from perchtree._kernels.schema import FIRST, LEFT, NONE, RIGHT, ROOT, SIZE, WORK
 from perchtree.search import cells, renewing
@@ -23,7 +24,7 @@ N_POINTS = 60 if config.DISABLE_JIT else 160
 def _small_trees():
     with (
         mock.patch.object(cells, "SMALLEST_TREE", 16),
-        mock.patch.multiple(renewing, CELL_SIZE=4, SAMPLE=12),
+        mock.patch.multiple(renewing, CELL_SIZE=4, REGION_SHARE=1, SAMPLE=12),
     ):
         yield
 
@@ -48,7 +49,7 @@ class Oracle:
 
     def __init__(self, tree):
         nodes = tree._tree.nodes
-        size = max(renewing.CELL_SIZE, int(np.sqrt(tree.n_leaves)))
+        size = max(renewing.CELL_SIZE, int(renewing.REGION_SHARE * np.sqrt(tree.n_leaves)))
         self.regions = []
         for region in self._small(nodes, int(tree._tree.state[ROOT]), size):
             self.regions.append([
@@ -278,17 +279,17 @@ def test_settings_that_do_not_go_together():
         ClusterTree(2, recall="all")
 
 
-@pytest.mark.parametrize("name", ["regions", "centres", "starts", "cells", "numbers"])
+@pytest.mark.parametrize("name", ["regions", "centres", "starts", "cells", "numbers", "hashes"])
 def test_a_broken_index_is_refused(name):
     tree = ClusterTree(3, search="cells")
     tree.insert(points())
     with tree.stored() as stored:
         index = dict(stored.search_index)
-        assert set(index) == {"regions", "centres", "starts", "cells", "numbers"}
+        assert set(index) == {"regions", "centres", "starts", "cells", "numbers", "hashes"}
         wrong = index[name].copy()
         wrong[0] = -7
         broken = [index[name][:-1], index[name].astype(np.float64), index[name][None]]
-        if name in ("starts", "cells", "numbers"):  # values that are used as places
+        if name in ("starts", "cells", "numbers", "hashes"):  # values that are used as places
             broken.append(wrong)
         for array in broken:
             with pytest.raises(CorruptFileError, match="cannot be used"):
@@ -296,6 +297,28 @@ def test_a_broken_index_is_refused(name):
         other = stored._replace(settings=stored.settings.changed(search="auto"))
         with pytest.raises(CorruptFileError, match="index of another search"):
             ClusterTree.from_stored(other)
+
+
+@pytest.mark.parametrize("has_hashes", [True, False])
+def test_copies_are_found_by_hashes_of_the_file(has_hashes):
+    """Older files have none, and all points are read; of freed rows there are none either."""
+    X = np.random.default_rng(0).normal(size=(N_POINTS, 3)).astype(np.float32)
+    tree = ClusterTree(3, search="cells")
+    tree.insert(X)
+    tree.remove([5, 9])
+    with tree.stored() as stored:
+        index = dict(stored.search_index)
+        assert (index["hashes"] == 0).sum() == 2
+        if not has_hashes:
+            del index["hashes"]
+        loaded = ClusterTree.from_stored(
+            stored._replace(tree=copied(stored.tree), search_index=index)
+        )
+    for each in (tree, loaded):
+        each.insert(np.concatenate([X[::3], -X[:40], -X[:40], X[:12]]))
+        each.check()
+    assert np.array_equal(loaded.children, tree.children)
+    assert loaded.n_leaves == N_POINTS + 40
 
 
 def test_nothing_of_a_removed_point_stays_in_the_index(tmp_path):

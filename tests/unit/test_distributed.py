@@ -18,7 +18,7 @@ from object_store import object_store
 from perchtree import Collection
 from perchtree._arrays import used_rows
 from perchtree.collection.intake import Stop
-from perchtree.distributed import tasks
+from perchtree.distributed import holding, parts, tasks, worker
 from perchtree.distributed.fitting import Asked, Fit
 from perchtree.distributed.holding import Held
 from perchtree.distributed.job import Input, cut
@@ -183,6 +183,16 @@ def test_the_driver_holds_few_blocks(tmp_path, monkeypatch):
     assert len(found) == 200
     assert len(refs) == 20
     assert most <= 2
+
+
+def test_what_a_worker_keeps_in_a_container(tmp_path, monkeypatch):
+    memory = holding.memory_of_machine()
+    limit = tmp_path / "memory.max"
+    monkeypatch.setattr(holding, "_LIMITS", (str(tmp_path / "none"), str(limit)))
+    for told, expected in (("max", memory), (f"{2**50}", memory), ("1000000", 1_000_000)):
+        limit.write_text(told + "\n")
+        assert holding.memory_of_machine() == expected
+    assert holding.kept_by_worker() < 500_000
 
 
 def test_axes_are_found_without_all_rows_in_memory(tmp_path, monkeypatch):
@@ -598,6 +608,26 @@ def test_tasks_are_balanced_and_cover_every_pair(tmp_path):
     assert sum(kind == SEARCH for kind, _ in workers.done) == 20
 
 
+def test_tasks_are_thought_of_when_they_are_due(tmp_path, monkeypatch):
+    """Of a billion rows there would be millions."""
+    np.save(tmp_path / "x.npy", grid(400))
+    thought_of, most, usual = set(), 0, Run._search_task
+
+    def noting(run, block, span):
+        nonlocal most
+        task = usual(run, block, span)
+        thought_of.add(task.path)
+        most = max(most, len(thought_of) - sum(kind == SEARCH for kind, _ in workers.done))
+        return task
+
+    monkeypatch.setattr(Run, "_search_task", noting)
+    workers = Here()
+    found = fit_here(tmp_path / "x.npy", tmp_path / "work", block_rows=4, workers=workers)
+    assert len(thought_of) == 100  # for each block one
+    assert most <= 20
+    assert_same(found, alone(tmp_path / "x.npy"))
+
+
 def test_blocks_follow_from_the_input():
     assert cut(1000, 8, None) == (1024, 64)
     rows, others = cut(10**7, 384, None)
@@ -631,6 +661,17 @@ def test_other_machines_are_refused(tmp_path):
                  job.file._replace(n_bytes=size + 1)):  # fmt: skip
         with pytest.raises(OtherMachineError, match="empty: put it on a path that all machines"):
             check_machine(job._replace(input=folder, file=file))
+
+
+def test_a_worker_opens_the_input_once(tmp_path, monkeypatch):
+    """A folder may have thousands of files, and an order of all rows has to be drawn."""
+    np.save(tmp_path / "x.npy", grid(300))
+    opened_by, usual = [], Input.open
+    monkeypatch.setattr(Input, "open", lambda input: opened_by.append(input) or usual(input))
+    found = fit_here(tmp_path / "x.npy", tmp_path / "work", block_rows=10, shuffle=3)
+    assert len(opened_by) == 2  # by the driver, too
+    assert len(worker._held) == 1  # searching needs room for something else
+    assert_same(found, alone(tmp_path / "x.npy", shuffle=3))
 
 
 def test_files_that_are_not_those_of_the_driver(tmp_path):
@@ -689,7 +730,10 @@ def test_a_machine_that_does_not_see_the_work_folder(tmp_path):
         fit_here(tmp_path / "x.npy", tmp_path / "work", block_rows=20, workers=Blind())
 
 
-def test_parts(tmp_path):
+def test_parts(tmp_path, monkeypatch):
+    def refuse(path, _sections):
+        raise PermissionError(13, "Permission denied", str(path))
+
     path = tmp_path / "deep" / "part"
     values = {"a": [1, None, "x", 2.5, True, "\ud800"]}
     save_part(path, {"x": np.arange(3), "y": as_bytes(values)}, n=3)
@@ -701,3 +745,7 @@ def test_parts(tmp_path):
         load_part(path)
     with pytest.raises(MissingPartError):
         load_part(tmp_path / "none")
+    with monkeypatch.context() as patched:  # of another user: to make it again would not help
+        patched.setattr(parts.container, "Reader", refuse)
+        with pytest.raises(PermissionError):
+            load_part(path)

@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from in_threads import PATIENCE, join, start
 from kept import assert_same, filled, rows
 from perchtree import Collection, CorruptFileError, ReadOnlyError
 from perchtree.store import folder as folders
@@ -173,4 +174,30 @@ def test_a_search_that_fails_does_not_blame_the_query(path):
     people._store.rows._connection = connection
     with pytest.raises(ValueError, match="is not a query"):
         people.search('"')
+    people.close()
+
+
+def test_a_read_of_its_own_does_not_keep_the_disk_from_being_swept(path, monkeypatch):
+    people = filled(path)
+    people.remove(["k1"])
+    store, move_log = people._store, folders.move_log
+    has_begun, may_end = threading.Event(), threading.Event()
+
+    def read():
+        with store.rows.lock:
+            asked = store.connection.execute("SELECT * FROM records")
+            asked.fetchone()
+            has_begun.set()
+            may_end.wait(PATIENCE)
+            asked.fetchall()
+
+    def moved(connection):
+        move_log(connection)
+        may_end.set()  # just before the log is emptied
+
+    monkeypatch.setattr(folders, "move_log", moved)
+    threads = start(read)
+    assert has_begun.wait(PATIENCE)
+    assert people.compact()
+    join(threads)
     people.close()

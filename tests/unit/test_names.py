@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perchtree import Collection, Perch
-from perchtree.clusters.names import Terms, name_groups, name_nodes, words_of
+from perchtree.clusters.names import Keywords, Terms, name_groups, name_nodes, words_of
 from perchtree.exports.truncated import truncated
 
 pytestmark = pytest.mark.outer
@@ -47,6 +47,22 @@ def test_keywords_are_those_of_the_formula(texts, size, n_words):
     assert found[0] == slow_keywords(texts, range(size), n_words)
     if size < len(texts):
         assert found[1] == slow_keywords(texts, range(size, len(texts)), n_words)
+
+
+@given(LISTS, st.data())
+def test_texts_of_a_group_need_not_be_among_those_that_it_is_compared_with(texts, data):
+    terms = Terms(texts)
+    places = st.integers(0, len(texts) - 1)
+    group = data.draw(st.sets(places, min_size=1))
+    background = data.draw(st.sets(places))
+
+    def counted(some):
+        some = np.array(sorted(some), np.int64)
+        return terms.counted(some, np.zeros_like(some), 1)[0]
+
+    found = Keywords(terms.words, counted(background), 3)
+    told = found.of(counted(group), counted(group - background))
+    assert told == Keywords(terms.words, counted(group | background), 3).of(counted(group))
 
 
 @given(LISTS, st.integers(1, 4), st.integers(1, 9), st.integers(1, 4))

@@ -10,6 +10,8 @@ from in_threads import await_line, join, start
 from perchtree import ClusterEvent, Collection, CorruptFileError, ReadOnlyError
 from perchtree.clusters.following import Following
 from perchtree.clusters.overlaps import Overlaps
+from perchtree.store import events as stored_events
+from perchtree.store import folder as folders
 from perchtree.store.folder import DATABASE
 
 pytestmark = [pytest.mark.outer, pytest.mark.jit]
@@ -230,12 +232,7 @@ def test_compaction_erases_removed_records_from_events(tmp_path):
     with Collection.open(path, write=True, **ASTAR) as kept:
         kept.keep_clusters(distance=3)
         kept.add(rows(20), keys=names(0, 20))
-        gone = kept.ids_of(
-            names(
-                0,
-                20,
-            )[4:12]
-        )
+        gone = kept.ids_of(names(4, 12))
         kept.remove(names(4, 12))
         ids = np.concatenate([change.ids for change in kept._store.events.since(0)])
         assert np.isin(gone, ids).all()
@@ -244,6 +241,42 @@ def test_compaction_erases_removed_records_from_events(tmp_path):
         ids = np.concatenate([change.ids for change in kept._store.events.since(0)])
         assert not np.isin(gone, ids).any()
         assert kept.standing.events() == shown
+
+
+def test_compaction_looks_at_no_event_twice_that_names_nobody(tmp_path, monkeypatch):
+    looked_at, checked = [], stored_events._checked
+
+    def watched(row):
+        looked_at.append(row[0])
+        return checked(row)
+
+    with Collection.open(tmp_path / "x.perchdb", write=True, **ASTAR) as kept:
+        kept.keep_clusters(distance=3)
+        for turn in range(5):
+            kept.add(rows(20, turn), keys=names(20 * turn, 20 * turn + 20))
+            kept.remove(names(20 * turn, 20 * turn + 19))
+        kept.compact()
+        told = kept.standing.events()
+        monkeypatch.setattr(stored_events, "_checked", watched)
+        kept.compact()
+        assert {event.number for event in told if event.keys} == set(looked_at)
+        assert 1 <= len(looked_at) < len(told)
+
+
+def test_compaction_by_itself_waits_for_a_share_of_all_events(tmp_path, monkeypatch):
+    monkeypatch.setattr(folders, "_COMPACT_ROWS", 2)
+    monkeypatch.setattr(folders, "_COMPACT_EVENTS", 3)
+    path = tmp_path / "x.perchdb"
+    with Collection.open(path, write=True, **ASTAR) as kept:
+        kept.keep_clusters(distance=0)
+        apart = np.arange(60, dtype=np.float32).reshape(30, 2)
+        kept.add(apart, keys=names(0, 30))
+        for n_removed in range(1, 17):  # each is the end of a cluster; there were 30 births
+            kept.remove([f"k{n_removed}"])
+            assert kept.standing.last_event == 30 + n_removed
+            counted = kept._store.connection.execute("SELECT count(*) FROM operations")
+            is_compacted = counted.fetchone()[0] == 0
+            assert is_compacted == (n_removed == 16)
 
 
 def test_damage_is_found(tmp_path):

@@ -3,7 +3,6 @@
 from unittest import mock
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numba.core import config
@@ -11,35 +10,44 @@ from numba.core import config
 from kernels import callable_from_python
 from perchtree import ClusterTree
 from perchtree._kernels import opening
-from perchtree._kernels.cells import CELL
 from perchtree._kernels.schema import DISTANCES, WORK
 from perchtree.search import renewing, visiting
 from strategies import draw_bytes
 
-move_smallest = callable_from_python(opening.move_smallest)
+nearest_limit = callable_from_python(opening.nearest_limit)
 open_cells = callable_from_python(opening.open_cells)
 
 
-@given(st.lists(st.integers(0, 50), unique=True), st.integers(0, 60))
-def test_the_smallest_keys_come_first(keys, wanted):
-    array = np.array([*keys, -1], np.int64)  # what is behind them stays where it is
-    move_smallest(array, len(keys), wanted)
-    assert sorted(array[:wanted][: len(keys)].tolist()) == sorted(keys)[:wanted]
-    assert sorted(array[:-1].tolist()) == sorted(keys)
-    assert array[-1] == -1
-
-
-@pytest.mark.parametrize("order", [1, -1])
-def test_sorted_keys_do_not_take_quadratic_time(order):
-    keys = np.arange(100_000 if order == 1 else 99_999, dtype=np.int64)[::order].copy()
-    move_smallest(keys, len(keys), 10)
-    assert sorted(keys[:10].tolist()) == list(range(10))
+@given(st.data())
+def test_the_nearest_are_taken_until_they_have_enough_weight(data):
+    distances = data.draw(st.lists(st.sampled_from([0, 1e-9, 0.5, 1, 1.0000001, 3e9, np.inf])))
+    weights = data.draw(
+        st.lists(st.integers(1, 9), min_size=len(distances), max_size=len(distances))
+    )
+    wanted = data.draw(st.integers(1, 60))
+    limit = nearest_limit(
+        np.array([*distances, 0], np.float32), np.array([*weights, 99], np.int32),
+        len(distances), wanted, np.empty(opening.BUCKETS, np.int64),
+    )  # fmt: skip
+    seen, expected = 0, []
+    for place in sorted(range(len(distances)), key=lambda i: (np.float32(distances[i]), i)):
+        if seen < wanted:
+            expected.append(place)
+            seen += weights[place]
+    taken, rest = [], limit.rest
+    for place, distance in enumerate(distances):
+        bits = int(np.float32(distance).view(np.int32))
+        if bits < limit.bits or (bits == limit.bits and rest > 0):
+            taken.append(place)
+        if bits == limit.bits:
+            rest -= weights[place]
+    assert sorted(expected) == taken
 
 
 def made(X, size):
     tree = ClusterTree(X.shape[1], search="astar")
     tree.insert(X)
-    with mock.patch.object(renewing, "CELL_SIZE", size):
+    with mock.patch.multiple(renewing, CELL_SIZE=size, REGION_SHARE=1):
         return tree, renewing.new_cells(tree._tree)
 
 
@@ -60,7 +68,9 @@ def test_rows_do_not_depend_on_those_beside_them(data):
     expected = [*(np.concatenate(parts) for parts in list(zip(*alone, strict=True))[:4]),
                 sum(parts[4] for parts in alone)]  # fmt: skip
     with mock.patch.multiple(
-        visiting, _TASK_ROWS=data.draw(st.integers(1, 9)), _KEYS=data.draw(st.integers(1, 200))
+        visiting,
+        TASK_ROWS=data.draw(st.integers(1, 9)),
+        KEPT=data.draw(st.integers(1, 200)),
     ):
         for n_jobs in (1, 2):
             for got, wanted in zip(visit(n_jobs), expected, strict=True):
@@ -72,24 +82,26 @@ def test_the_width_needed_is_the_first_at_which_the_cell_is_opened(data):
     X = draw_bytes(data.draw, data.draw(st.integers(3, 30)), 2).astype(np.float32) % 20
     X *= 60  # means of up to six points are whole numbers, and distances from them exact
     tree, cells = made(X, data.draw(st.integers(1, 4)))
-    n_cells = len(cells.centres)
+    n_cells, n_regions = len(cells.centres), len(cells.regions)
     rows = np.arange(tree.n_leaves, dtype=np.int32)
     nearest = rows[::-1].copy()
     widths = np.unique(np.minimum([1, 2, 3, n_cells], n_cells))
     # Compiled code divides by multiplying, which rounds: then ties may come out otherwise.
     without = config.DISABLE_JIT and data.draw(st.booleans())
-    own = np.column_stack([cells.lists[rows, CELL], cells.lists[nearest, CELL]])
+    own = np.column_stack([cells.own[rows], cells.own[nearest]])
     own[:, 0] = own[:, 0] if without else -1
     points = tree._tree.points
     needed = np.empty(len(rows), np.int32)
     # Compiled code has the usual one, and must not be compiled while there is another.
     with mock.patch.object(opening, "REACH", 2 if config.DISABLE_JIT else opening.REACH):
         sample = opening.Sample(
-            rows, nearest, own, np.empty((len(rows), n_cells), np.float32),
+            rows, nearest, own,
+            np.empty((len(rows), n_regions), np.float32),
+            np.empty((len(rows), n_cells), np.float32),
+            np.empty(n_regions, np.int64), np.empty(n_regions, np.int32),
             np.empty(2, np.float32),
         )  # fmt: skip
-        memory = visiting.make_opening(cells, n_cells, len(rows))
-        opening.find_needed(points, cells, memory, sample, widths, needed)
+        opening.find_needed(points, cells, sample, widths, needed)
         for place, row in enumerate(rows):
             there = cells
             if without:

@@ -14,31 +14,32 @@ from .jit import entry_point, kernel
 from .schema import LEFT, NONE, ROOT, SIZE, Counts, Doubles, Floats, Ints, Tree
 from .walk import first_leaf, is_leaf, next_leaf, point_node, row_of, skip_subtree
 
+BLOCK = 16
+"""Rows in a block: 64 bytes, which are fetched at once."""
+
 
 class Cells(NamedTuple):
-    """Regions, the cells in them, and the points in each cell, as lists of rows.
+    """Regions, the cells in them, and the points in each cell, in blocks of rows.
 
     - `regions`: float32 (regions, d), `centres`: float32 (cells, d): means of their points when
       they were made, or when one of these was removed;
     - `starts`: int32 (regions + 1,), cells `starts[r]` to `starts[r + 1]` are in region r;
-    - `heads`: int32 (cells,), the first row of `Tree.points` in each cell; NONE in an empty one;
-    - `counts`: int32 (cells,), how many rows are in each;
-    - `lists`: int32 (rows, 3): the CELL that a row is in, and the rows AFTER and BEFORE it there;
-      NONE for none.
+    - `counts`: int32 (cells,), how many rows are in each cell;
+    - `blocks`: int32 (blocks, BLOCK), these rows of `Tree.points`, in ascending order. A cell
+      begins with the block of its own number; behind its last row there is nothing of meaning;
+    - `following`: int32 (blocks,), the block in which it goes on; NONE for none;
+    - `n_blocks`: int32 (1,), how many are in use;
+    - `own`: int32 (rows,), the cell that a row is in; NONE for none.
     """
 
     regions: Floats
     centres: Floats
     starts: Ints
-    heads: Ints
     counts: Ints
-    lists: Ints
-
-
-# Columns of `Cells.lists`.
-CELL = 0
-AFTER = 1
-BEFORE = 2
+    blocks: Ints
+    following: Ints
+    n_blocks: Ints
+    own: Ints
 
 
 # Making cells
@@ -71,9 +72,6 @@ def next_small(tree: Tree, node: int, top: int, size: int) -> int:
 @entry_point
 def make_cells(tree: Tree, cells: Cells, region_size: int, cell_size: int, sums: Doubles) -> None:
     """Fill arrays that have room for what `count_cells` has counted. `sums` is (2, d)."""
-    cells.lists[:] = NONE
-    cells.heads[:] = NONE
-    cells.counts[:] = 0
     root = tree.state[ROOT]
     n_regions, n_cells = 0, 0
     region = next_small(tree, root, root, region_size)
@@ -113,42 +111,55 @@ def fill_cell(tree: Tree, cells: Cells, cell: int, node: int, sums: Doubles) -> 
 
 @kernel
 def link_row(cells: Cells, row: int, cell: int) -> None:
-    """Put a row into a cell. Lists are in descending order, whatever happened before: so that sums
-    over them are."""
-    before, after = NONE, cells.heads[cell]
-    while after > row:
-        before, after = after, cells.lists[after, AFTER]
-    cells.lists[row, CELL] = cell
-    cells.lists[row, AFTER] = after
-    cells.lists[row, BEFORE] = before
-    if after != NONE:
-        cells.lists[after, BEFORE] = row
-    if before == NONE:
-        cells.heads[cell] = row
-    else:
-        cells.lists[before, AFTER] = row
+    """Put a row into a cell. Its rows are in ascending order, whatever happened before: so that
+    sums over them are always the same. There must be room for another block."""
+    block, carried = cell, row
+    for place in range(cells.counts[cell]):
+        if place > 0 and place % BLOCK == 0:
+            block = cells.following[block]
+        other = cells.blocks[block, place % BLOCK]
+        if other > carried:
+            cells.blocks[block, place % BLOCK] = carried
+            carried = other
+    place = cells.counts[cell] % BLOCK
+    if place == 0 and cells.counts[cell] > 0:
+        block = block_after(cells, block)
+    cells.blocks[block, place] = carried
     cells.counts[cell] += 1
+    cells.own[row] = cell
+
+
+@kernel
+def block_after(cells: Cells, block: int) -> int:
+    """The block that follows another one; a new one if there is none yet."""
+    if cells.following[block] == NONE:
+        cells.following[block] = cells.n_blocks[0]
+        cells.n_blocks[0] += 1
+    return cells.following[block]
 
 
 @kernel
 def unlink_row(cells: Cells, row: int) -> None:
-    cell, after, before = cells.lists[row, CELL], cells.lists[row, AFTER], cells.lists[row, BEFORE]
-    cells.counts[cell] -= 1
-    if before == NONE:
-        cells.heads[cell] = after
-    else:
-        cells.lists[before, AFTER] = after
-    if after != NONE:
-        cells.lists[after, BEFORE] = before
-    for column in (CELL, AFTER, BEFORE):
-        cells.lists[row, column] = NONE
+    cell = cells.own[row]
+    block, to_block, to = cell, cell, 0
+    for place in range(cells.counts[cell]):
+        if place > 0 and place % BLOCK == 0:
+            block = cells.following[block]
+        other = cells.blocks[block, place % BLOCK]
+        if other != row:
+            if to > 0 and to % BLOCK == 0:
+                to_block = cells.following[to_block]
+            cells.blocks[to_block, to % BLOCK] = other
+            to += 1
+    cells.counts[cell] = to
+    cells.own[row] = NONE
 
 
 @entry_point
 def link_rows(cells: Cells, rows: Ints, into: Ints) -> None:
     """Put rows that are in no cell into cells; copies, whose row is in one, stay."""
     for place in range(rows.shape[0]):
-        if cells.lists[rows[place], CELL] == NONE:
+        if cells.own[rows[place]] == NONE:
             link_row(cells, rows[place], into[place])
 
 
@@ -160,7 +171,7 @@ def unlink_free(tree: Tree, cells: Cells, rows: Ints, sums: Doubles) -> None:
     """
     for place in range(rows.shape[0]):
         row = rows[place]
-        cell = cells.lists[row, CELL]
+        cell = cells.own[row]
         if tree.nodes[point_node(row), SIZE] == 0 and cell != NONE:
             unlink_row(cells, row)
             centre_cell(tree, cells, cell, sums)
@@ -171,11 +182,13 @@ def unlink_free(tree: Tree, cells: Cells, rows: Ints, sums: Doubles) -> None:
 def centre_cell(tree: Tree, cells: Cells, cell: int, sums: Doubles) -> None:
     """Make the centre of a cell the mean of the points in it; without any it is nowhere."""
     sums[0] = 0.0
-    row = cells.heads[cell]
-    while row != NONE:
+    block = cell
+    for place in range(cells.counts[cell]):
+        if place > 0 and place % BLOCK == 0:
+            block = cells.following[block]
+        row = cells.blocks[block, place % BLOCK]
         for j in range(sums.shape[1]):
             sums[0, j] += tree.points[row, j]
-        row = cells.lists[row, AFTER]
     divide(sums[0], cells.counts[cell], cells.centres[cell])
 
 

@@ -20,40 +20,51 @@ def hash_row(x: Floats) -> int:
     return mixed
 
 
-@kernel
-def find_slot(tree: Tree, table: Ints, x: Floats) -> int:
-    """The slot of the row that equals x, or the free one where it would be.
-
-    A row that was freed stays in the table until that is made anew: it equals nothing, unless it is
-    used again by an equal point.
-    """
-    mask = table.shape[0] - 1
-    slot = hash_row(x) & mask
-    while table[slot] != NONE:
-        leaf = point_node(table[slot])
-        if tree.nodes[leaf, SIZE] > 0 and equals_point(tree, leaf, x):
-            return slot
-        slot = (slot + 1) & mask
-    return slot
+@entry_point
+def hash_rows(points: Floats, rows: Ints, hashes: Ints) -> None:
+    """Hashes of some rows of points, each into its own place."""
+    for place in range(rows.shape[0]):
+        hashes[rows[place]] = hash_row(points[rows[place]])
 
 
 @entry_point
-def note_rows(tree: Tree, table: Ints, rows: Ints) -> int:
-    """Take rows of `Tree.points` into a table that has room; how many slots that takes.
+def note_rows(table: Ints, hashes: Ints, rows: Ints) -> int:
+    """Take rows of points, given the hashes of all, into a table that has room; how many are new.
 
-    The table is int32, as long as a power of two, NONE in free slots, and never full.
+    The table is int32, as long as a power of two, NONE in free slots, and never full. A row that
+    was freed stays in it until that is made anew: it equals nothing, unless it is used again.
     """
-    taken = 0
+    taken, mask = 0, table.shape[0] - 1
     for place in range(rows.shape[0]):
-        slot = find_slot(tree, table, tree.points[rows[place]])
+        row = rows[place]
+        slot = hashes[row] & mask
+        while table[slot] != NONE and table[slot] != row:
+            slot = (slot + 1) & mask
         if table[slot] == NONE:
-            table[slot] = rows[place]
+            table[slot] = row
             taken += 1
     return taken
 
 
 @entry_point
-def find_rows(tree: Tree, table: Ints, rows: Floats, found: Ints) -> None:
-    """For each row, the row of `Tree.points` that equals it; NONE if there is none."""
-    for row in range(rows.shape[0]):
-        found[row] = table[find_slot(tree, table, rows[row])]
+def find_rows(tree: Tree, table: Ints, hashes: Ints, rows: Floats, found: Ints) -> None:
+    """For each row, the row of `Tree.points` that equals it; NONE if there is none.
+
+    Of points only those are looked at that have the same hash.
+    """
+    mask = table.shape[0] - 1
+    for place in range(rows.shape[0]):
+        found[place] = NONE
+        hashed = hash_row(rows[place])
+        slot = hashed & mask
+        while table[slot] != NONE:
+            row = table[slot]
+            leaf = point_node(row)
+            if (
+                hashes[row] == hashed
+                and tree.nodes[leaf, SIZE] > 0
+                and equals_point(tree, leaf, rows[place])
+            ):
+                found[place] = row
+                break
+            slot = (slot + 1) & mask

@@ -16,30 +16,35 @@ from .heap import pop, push, sort_key
 from .jit import entry_point, kernel
 from .schema import NONE, Bools, Counts, Floats, Ints
 
-REACH = 16
+REACH = 12
 """So many times as many cells are looked at as are opened."""
 
 TOGETHER = 32
 """Centres that are compared with all rows before the next ones: they stay in the cache."""
+
+LARGEST_BITS = 2**31 - 1
+
+BUCKETS = 2**11
 
 
 class Opening(NamedTuple):
     """Working memory for opening cells for n rows together.
 
     - `to_regions`: float32 (n, regions), squared distances from the centres of regions;
-    - `region_keys`: int64 (regions,), `region_items`: int32 (regions,), a heap of regions;
     - `is_taken`: bool (n, regions), whether a row takes a region;
-    - `keys`: int64 (n, cells), for each row the distances from cells in its regions, and their
-      numbers, as `sort_key` combines them;
-    - `counts`: int32 (n,), how many there are.
+    - `to_cells`: float32 (n, cells), for each row the squared distances from the centres of all
+      cells in its regions; `counts`: int32 (n,), how many there are;
+    - `sizes`: int32 (regions,), how many cells are in each; `ones`: int32 (cells,), all one;
+    - `histogram`: int64 (BUCKETS,).
     """
 
     to_regions: Floats
-    region_keys: Counts
-    region_items: Ints
     is_taken: Bools
-    keys: Counts
+    to_cells: Floats
     counts: Ints
+    sizes: Ints
+    ones: Ints
+    histogram: Counts
 
 
 @kernel
@@ -51,27 +56,65 @@ def measure_block(rows: Floats, centres: Floats, squared: Floats) -> None:
                 squared[row, centre] = point_distance(rows[row], centres[centre])
 
 
-@kernel
-def queue_regions(memory: Opening, to_regions: Floats) -> int:
-    """Make a heap of all regions, by a row's distances; how many there are."""
-    count = 0
-    for region in range(to_regions.shape[0]):
-        key = sort_key(to_regions[region], region)
-        count = push(memory.region_keys, memory.region_items, count, key, region)
-    return count
+# Taking the nearest
+
+
+class Limit(NamedTuple):
+    """What is nearer is taken, and of what is as near so much that it is enough."""
+
+    bits: int
+    rest: int
 
 
 @kernel
-def take_regions(cells: Cells, memory: Opening, row: int, width: int) -> None:
-    """Note which regions a row takes if `width` cells are opened for it."""
-    memory.is_taken[row] = False
-    count = queue_regions(memory, memory.to_regions[row])
-    seen = 0
-    while count > 0 and seen < REACH * width:
-        region = memory.region_items[0]
-        count = pop(memory.region_keys, memory.region_items, count)
-        seen += cells.starts[region + 1] - cells.starts[region]
-        memory.is_taken[row, region] = True
+def as_bits(distance: np.float32) -> int:
+    """A whole number that sorts like a distance, which is not negative."""
+    return np.int64(np.float32(distance).view(np.int32))
+
+
+@kernel
+def nearest_limit(
+    distances: Floats, weights: Ints, count: int, wanted: int, histogram: Counts
+) -> Limit:
+    """How near the first of `count` distances must be to have the wanted weight together.
+
+    Where that is, is narrowed down to a bucket of a histogram, again and again. Selecting by
+    comparisons, which are unpredictable, takes several times as long.
+    """
+    low, high = LARGEST_BITS, 0
+    for place in range(count):
+        bits = as_bits(distances[place])
+        low, high = min(low, bits), max(high, bits)
+    rest = wanted
+    while low < high:
+        shift = 0
+        while (high - low) >> shift >= histogram.shape[0]:
+            shift += 1
+        histogram[:] = 0
+        for place in range(count):
+            bits = as_bits(distances[place])
+            if low <= bits <= high:
+                histogram[(bits - low) >> shift] += weights[place]
+        bucket, last = 0, (high - low) >> shift
+        while bucket < last and histogram[bucket] < rest:
+            rest -= histogram[bucket]
+            bucket += 1
+        low += bucket << shift
+        high = min(high, low + (1 << shift) - 1)
+    return Limit(low, rest)
+
+
+@kernel
+def take_regions(memory: Opening, row: int, wanted: int) -> None:
+    """Note which regions a row takes to have so many cells."""
+    distances, n_regions = memory.to_regions[row], memory.sizes.shape[0]
+    limit = nearest_limit(distances, memory.sizes, n_regions, wanted, memory.histogram)
+    rest = limit.rest
+    for region in range(n_regions):
+        bits = as_bits(distances[region])
+        memory.is_taken[row, region] = bits < limit.bits or (bits == limit.bits and rest > 0)
+        if bits == limit.bits:
+            rest -= memory.sizes[region]
 
 
 @kernel
@@ -80,67 +123,57 @@ def measure_cells(cells: Cells, memory: Opening, rows: Floats) -> int:
     memory.counts[:] = 0
     n_distances = 0
     for region in range(cells.regions.shape[0]):
-        first, stop = cells.starts[region], cells.starts[region + 1]
-        for row in range(rows.shape[0]):
-            if not memory.is_taken[row, region]:
-                continue
-            count = memory.counts[row]
-            for cell in range(first, stop):
-                distance = point_distance(rows[row], cells.centres[cell])
-                memory.keys[row, count + cell - first] = sort_key(distance, cell)
-            memory.counts[row] = count + stop - first
-            n_distances += stop - first
+        stop = cells.starts[region + 1]
+        for first in range(cells.starts[region], stop, TOGETHER):
+            last = min(first + TOGETHER, stop)
+            for row in range(rows.shape[0]):
+                if not memory.is_taken[row, region]:
+                    continue
+                count = memory.counts[row] - first
+                for cell in range(first, last):
+                    distance = point_distance(rows[row], cells.centres[cell])
+                    memory.to_cells[row, count + cell] = distance
+                memory.counts[row] += last - first
+                n_distances += last - first
     return n_distances
 
 
 @kernel
-def move_smallest(keys: Counts, count: int, wanted: int) -> None:
-    """Rearrange `count` different keys so that the smallest `wanted` ones come first (Hoare's
-    selection)."""
-    low, high = 0, count - 1
-    while low < high:
-        pivot = keys[(low + high) // 2]
-        left, right = low, high
-        while left <= right:
-            while keys[left] < pivot:
-                left += 1
-            while keys[right] > pivot:
-                right -= 1
-            if left <= right:
-                keys[left], keys[right] = keys[right], keys[left]
-                left += 1
-                right -= 1
-        if wanted <= right + 1:
-            high = right
-        elif wanted > left:
-            low = left
-        else:
-            return
+def take_cells(cells: Cells, memory: Opening, row: int, opened: Ints) -> None:
+    """Find the nearest of the cells that a row was compared with."""
+    width, distances, count = opened.shape[0] - 1, memory.to_cells[row], memory.counts[row]
+    opened[:] = NONE
+    limit = nearest_limit(distances, memory.ones, count, width, memory.histogram)
+    rest, n_opened, place, best = limit.rest, 0, 0, INFINITY
+    for region in range(cells.regions.shape[0]):
+        if not memory.is_taken[row, region]:
+            continue
+        for cell in range(cells.starts[region], cells.starts[region + 1]):
+            distance = distances[place]
+            bits = as_bits(distance)
+            place += 1
+            if bits < limit.bits or (bits == limit.bits and rest > 0):
+                rest -= bits == limit.bits
+                n_opened += 1
+                opened[n_opened] = cell
+                if n_opened == 1 or distance < best:
+                    best = distance
+                    opened[0] = cell
 
 
 @kernel
 def open_cells(cells: Cells, memory: Opening, rows: Floats, opened: Ints) -> int:
     """Find the cells that are opened for rows; how many distances that took.
 
-    `opened` is (rows, 1 + width): the nearest cell, then all that are opened in no useful order,
+    `opened` is (rows, 1 + width): the nearest cell, then all that are opened in ascending order,
     and NONE behind them where there are fewer.
     """
-    width = opened.shape[1] - 1
     measure_block(rows, cells.regions, memory.to_regions)
     for row in range(rows.shape[0]):
-        take_regions(cells, memory, row, width)
-    n_distances = rows.shape[0] * cells.regions.shape[0]
-    n_distances += measure_cells(cells, memory, rows)
+        take_regions(memory, row, REACH * (opened.shape[1] - 1))
+    n_distances = rows.shape[0] * cells.regions.shape[0] + measure_cells(cells, memory, rows)
     for row in range(rows.shape[0]):
-        keys, count = memory.keys[row], memory.counts[row]
-        move_smallest(keys, count, width)
-        nearest = keys[0]
-        for place in range(width):
-            opened[row, 1 + place] = NONE
-            if place < count:
-                opened[row, 1 + place] = np.int32(keys[place] & 0x7FFFFFFF)
-                nearest = min(nearest, keys[place])
-        opened[row, 0] = np.int32(nearest & 0x7FFFFFFF)
+        take_cells(cells, memory, row, opened[row])
     return n_distances
 
 
@@ -153,38 +186,39 @@ class Sample(NamedTuple):
     - `rows`: int32 (n,), their rows; `nearest`: int32 (n,), the rows of their nearest neighbours;
     - `cells_of`: int32 (n, 2), the cells that the two are in; NONE in the place of the first if
       the cells were made without it;
-    - `to_cells`: float32 (n, cells), working memory: squared distances from their centres;
+    - `to_regions`: float32 (n, regions), `to_cells`: float32 (n, cells), working memory: squared
+      distances from their centres;
+    - `keys`: int64 (regions,), `regions`: int32 (regions,), working memory: a heap of regions;
     - `moved`: float32 (d,), working memory for a centre.
     """
 
     rows: Ints
     nearest: Ints
     cells_of: Ints
+    to_regions: Floats
     to_cells: Floats
+    keys: Counts
+    regions: Ints
     moved: Floats
 
 
 @entry_point
-def find_needed(
-    points: Floats, cells: Cells, memory: Opening, sample: Sample, widths: Counts, needed: Ints
-) -> None:
+def find_needed(points: Floats, cells: Cells, sample: Sample, widths: Counts, needed: Ints) -> None:
     """For each point of a sample, the place of the first width at which its neighbour is found.
 
     A neighbour that is not found even at the largest width has the place after the last one.
     """
     for place in range(sample.rows.shape[0]):
         x = points[sample.rows[place] : sample.rows[place] + 1]
-        measure_block(x, cells.regions, memory.to_regions[place : place + 1])
+        measure_block(x, cells.regions, sample.to_regions[place : place + 1])
         measure_block(x, cells.centres, sample.to_cells[place : place + 1])
         if sample.cells_of[place, 0] != NONE:
-            measure_without(points, cells, memory, sample, place)
-        needed[place] = first_width(cells, memory, sample, place, widths)
+            measure_without(points, cells, sample, place)
+        needed[place] = first_width(cells, sample, place, widths)
 
 
 @kernel
-def measure_without(
-    points: Floats, cells: Cells, memory: Opening, sample: Sample, place: int
-) -> None:
+def measure_without(points: Floats, cells: Cells, sample: Sample, place: int) -> None:
     """Measure how far a point is from the centres of its own cell and region without it."""
     x, cell = points[sample.rows[place]], sample.cells_of[place, 0]
     move_away(cells.centres[cell], x, cells.counts[cell], sample.moved)
@@ -194,7 +228,7 @@ def measure_without(
     for other in range(cells.starts[region], cells.starts[region + 1]):
         n_rows += cells.counts[other]
     move_away(cells.regions[region], x, n_rows, sample.moved)
-    memory.to_regions[place, region] = point_distance(x, sample.moved)
+    sample.to_regions[place, region] = point_distance(x, sample.moved)
 
 
 @kernel
@@ -208,16 +242,19 @@ def move_away(centre: Floats, x: Floats, n_rows: int, moved: Floats) -> None:
 
 
 @kernel
-def first_width(cells: Cells, memory: Opening, sample: Sample, place: int, widths: Counts) -> int:
+def first_width(cells: Cells, sample: Sample, place: int, widths: Counts) -> int:
     """The place of the first width at which the cell of a point's neighbour is opened for it."""
     wanted, to_cells = sample.cells_of[place, 1], sample.to_cells[place]
     key = sort_key(to_cells[wanted], wanted)
-    count = queue_regions(memory, memory.to_regions[place])
+    count = 0
+    for region in range(cells.regions.shape[0]):
+        region_key = sort_key(sample.to_regions[place, region], region)
+        count = push(sample.keys, sample.regions, count, region_key, region)
     seen, nearer, is_seen = 0, 0, False
     for number in range(widths.shape[0]):
         while count > 0 and seen < REACH * widths[number]:
-            region = memory.region_items[0]
-            count = pop(memory.region_keys, memory.region_items, count)
+            region = sample.regions[0]
+            count = pop(sample.keys, sample.regions, count)
             first, stop = cells.starts[region], cells.starts[region + 1]
             seen += stop - first
             is_seen = is_seen or first <= wanted < stop

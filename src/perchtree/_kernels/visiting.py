@@ -8,25 +8,30 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .cells import AFTER, Cells
+from .cells import BLOCK, Cells
 from .distances import point_distance
 from .jit import entry_point, kernel
 from .opening import Opening, open_cells
 from .order import offer_point, precedes
 from .prefetch import prefetch
-from .schema import DISTANCES, FIRST, NONE, Bools, Counts, Floats, Ints, Tree
+from .schema import DISTANCES, FIRST, NONE, SIZE, Bools, Counts, Floats, Ints, Tree
 from .walk import point_node
+
+AHEAD = 4
+"""So many cells ahead of a visit it is looked up which points are in a cell."""
 
 
 class Visits(NamedTuple):
-    """Working memory: which rows opened each cell.
+    """Working memory: which cells were opened, and which rows opened each of them.
 
     - `starts`: int32 (cells + 1,), where the rows of a cell start;
-    - `rows`: int32 (rows x width,).
+    - `rows`: int32 (rows x width,);
+    - `cells`: int32 (cells,), the cells that were opened by any row, in ascending order.
     """
 
     starts: Ints
     rows: Ints
+    cells: Ints
 
 
 class Batch(NamedTuple):
@@ -56,58 +61,96 @@ def offer(near: Floats, ids: Ints, distance: np.float32, point_id: int) -> None:
         offer_point(near, ids, distance, point_id)
 
 
-@kernel
-def list_visits(visits: Visits, opened: Ints) -> None:
-    """Turn the cells of rows into the rows of cells."""
+@entry_point
+def list_visits(visits: Visits, opened: Ints) -> int:
+    """Turn the cells of rows into the rows of cells; how many cells were opened."""
     starts, n_cells = visits.starts, visits.starts.shape[0] - 1
     starts[:] = 0
     for row in range(opened.shape[0]):
         for place in range(1, opened.shape[1]):
             if opened[row, place] != NONE:
                 starts[opened[row, place]] += 1
-    total = 0
-    for cell in range(n_cells + 1):
+    total, n_opened = 0, 0
+    for cell in range(n_cells):
+        if starts[cell] > 0:
+            visits.cells[n_opened] = cell
+            n_opened += 1
         total += starts[cell]
         starts[cell] = total
+    starts[n_cells] = total
     for row in range(opened.shape[0] - 1, -1, -1):
         for place in range(1, opened.shape[1]):
             cell = opened[row, place]
             if cell != NONE:
                 starts[cell] -= 1
                 visits.rows[starts[cell]] = row
+    return n_opened
+
+
+@entry_point
+def open_for(cells: Cells, opening: Opening, rows: Floats, opened: Ints, done: Counts) -> None:
+    """Find the cells that are opened for each row, as in `open_cells`."""
+    n_together = opening.counts.shape[0]
+    for first in range(0, rows.shape[0], n_together):
+        stop = min(first + n_together, rows.shape[0])
+        done[DISTANCES] += open_cells(cells, opening, rows[first:stop], opened[first:stop])
 
 
 @entry_point
 def search_cells(
-    tree: Tree, cells: Cells, opening: Opening, visits: Visits, rows: Floats, near: Floats,
-    ids: Ints, opened: Ints, done: Counts,
+    tree: Tree, cells: Cells, visits: Visits, start: int, stop: int, rows: Floats, near: Floats,
+    ids: Ints, done: Counts,
 ) -> None:  # fmt: skip
-    """The nearest points of each row among those in its nearest cells.
+    """Improve the nearest points of each row by those in some of the cells that it opens.
 
-    `near` and `ids` are (rows, k), filled with infinity and NONE; `opened` as in `open_cells`.
+    These are `visits.cells`, from `start` to before `stop`. `near` and `ids` are (rows, k), at
+    first filled with infinity and NONE.
     """
     n_distances = 0
-    n_together = opening.counts.shape[0]
-    for first in range(0, rows.shape[0], n_together):
-        stop = min(first + n_together, rows.shape[0])
-        n_distances += open_cells(cells, opening, rows[first:stop], opened[first:stop])
-    list_visits(visits, opened)
-    for cell in range(cells.heads.shape[0]):
-        first, stop = visits.starts[cell], visits.starts[cell + 1]
-        point = cells.heads[cell] if first < stop else NONE
-        while point != NONE:
-            after = cells.lists[point, AFTER]
-            if after != NONE:
-                prefetch(tree.points, after)
-            point_id = tree.nodes[point_node(point), FIRST]
-            for visit in range(first, stop):
-                row = visits.rows[visit]
+    for place in range(start, stop):
+        if place + AHEAD < stop:
+            prefetch(cells.blocks, visits.cells[place + AHEAD])
+        if place + 1 < stop:
+            fetch_points(tree, cells, visits.cells[place + 1])
+        cell = visits.cells[place]
+        visitors = visits.rows[visits.starts[cell] : visits.starts[cell + 1]]
+        visit_cell(tree, cells, cell, visitors, rows, near, ids)
+        n_distances += visitors.shape[0] * cells.counts[cell]
+    done[DISTANCES] += n_distances
+
+
+@kernel
+def fetch_points(tree: Tree, cells: Cells, cell: int) -> None:
+    """Have the points of a cell brought into the cache; those of its first block."""
+    for place in range(min(BLOCK, cells.counts[cell])):
+        prefetch(tree.points, cells.blocks[cell, place])
+
+
+@kernel
+def visit_cell(
+    tree: Tree, cells: Cells, cell: int, visitors: Ints, rows: Floats, near: Floats, ids: Ints
+) -> None:
+    """Compare some rows with all points of a cell, block by block."""
+    block, left = cell, cells.counts[cell]
+    while left > 0:
+        for visitor in range(visitors.shape[0]):
+            row = visitors[visitor]
+            for place in range(min(BLOCK, left)):
+                point = cells.blocks[block, place]
                 distance = point_distance(rows[row], tree.points[point])
                 if distance <= near[row, near.shape[1] - 1]:
-                    offer(near[row], ids[row], distance, point_id)
-            n_distances += stop - first
-            point = after
-    done[DISTANCES] += n_distances
+                    offer(near[row], ids[row], distance, tree.nodes[point_node(point), FIRST])
+        left -= BLOCK
+        block = cells.following[block]
+
+
+@entry_point
+def search_rows(tree: Tree, first: int, stop: int, x: Floats, near: Floats, ids: Ints) -> None:
+    """Improve the nearest points of a row by those in some rows of `Tree.points`."""
+    for row in range(first, stop):
+        leaf = point_node(row)
+        if tree.nodes[leaf, SIZE] > 0:
+            offer(near, ids, point_distance(x, tree.points[row]), tree.nodes[leaf, FIRST])
 
 
 @entry_point

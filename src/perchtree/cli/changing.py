@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import FOLDER, FORCE, N_JOBS, NEW_TREE, QUIET, TREE, TreePath
+from .options import COMPRESS, FOLDER, FORCE, N_JOBS, NEW_TREE, QUIET, TREE, TreePath
 from .patience import patience
 from .running import Command, count, say
 
@@ -126,6 +126,7 @@ def _read_lines(name: str) -> list[str]:
     is_flag=True,
     help="If both have a record with the same id, keep that of SECOND. [default: fail]",
 )
+@COMPRESS
 @N_JOBS
 @FORCE
 @QUIET
@@ -134,6 +135,7 @@ def merge(
     second: str,
     output: str,
     update: bool,
+    compress: bool | None,
     n_jobs: int | None,
     force: bool,
     quiet: bool,
@@ -147,7 +149,7 @@ def merge(
     Example:
       perch merge north.perch south.perch -o all.perch
     """
-    from .opening import check_tree_output, open_collection
+    from .opening import check_tree_output, choose_compression, open_collection
 
     if output == "-":
         raise click.UsageError("a tree is not written to standard output: give a file's name")
@@ -156,6 +158,7 @@ def merge(
     has_bar = not quiet and sys.stderr.isatty()
     with patience("merging (and compiling, the first time)", quiet=quiet or has_bar):
         union = _merged(one, other, update=update, verbose=has_bar)
+    choose_compression(union, compress, output)
     union.save(output)
     if not quiet:
         say(

@@ -15,6 +15,7 @@ from .running import count, say
 if TYPE_CHECKING:
     from ..collection import Collection
     from ..collection.intake import Stop, Taken
+    from ..distributed.cluster import RayWorkers
     from ..distributed.running import Figures
 
 _EVERY = 10.0
@@ -38,7 +39,20 @@ def check_options(collection: "Collection", options: dict[str, Any], *, update: 
     load_ray()
 
 
+def joined_cluster(
+    collection: "Collection", address: str | None
+) -> "contextlib.AbstractContextManager[RayWorkers | None]":
+    """The cluster at an address, if one is wanted: it is asked for before anything that takes long
+    is done."""
+    if address is None:
+        return contextlib.nullcontext()
+    from ..distributed.cluster import connected
+
+    return connected(address, collection.settings.n_jobs)
+
+
 def fit_on_cluster(
+    workers: "RayWorkers",
     collection: "Collection",
     path: str,
     name: str,
@@ -51,7 +65,6 @@ def fit_on_cluster(
     quiet: bool,
 ) -> "tuple[Taken, str]":
     """Insert an input and save the tree, unless it is interrupted; the result, and who searched."""
-    from ..distributed.cluster import connected
     from ..distributed.fitting import SNAPSHOT_SECONDS, Asked, Fit
     from ..distributed.job import Input
     from ..inputs.stores import whole_name
@@ -66,18 +79,16 @@ def fit_on_cluster(
         name=remembered,
         seconds=options["checkpoint"] or SNAPSHOT_SECONDS,
     )
-    with connected(options["ray"], collection.settings.n_jobs) as workers:
-        fit = Fit(collection, asked, workers)
-        n_rows = (fit.size or 0) - (asked.skip_rows if begun is None else begun)
-        with _shown(_Told(collection.next_id, n_rows), quiet) as fit.show:
-            taken = fit.run(stop)
-        n_workers = workers.n_workers
+    fit = Fit(collection, asked, workers)
+    n_rows = (fit.size or 0) - (asked.skip_rows if begun is None else begun)
+    with _shown(_Told(collection.next_id, n_rows), quiet) as fit.show:
+        taken = fit.run(stop)
     if fit.n_resumed and not quiet:
         say(f"{count(fit.n_resumed, 'point')} were in a snapshot of {asked.work} already")
     if not stop.asked:
         collection.save(path)
         fit.done()
-    return taken, f", searched by {count(n_workers, 'worker')}"
+    return taken, f", searched by {count(workers.n_workers, 'worker')}"
 
 
 @contextlib.contextmanager
@@ -103,9 +114,10 @@ def _shown(told: "_Told", quiet: bool) -> "Iterator[Callable[[Figures, int], Non
 
         def print_now_and_then(figures: "Figures", next_id: int) -> None:
             nonlocal last
+            line = f"{figures.doing}: {told.line(figures, next_id)}{told.left(figures, next_id)}"
             if time.monotonic() - last >= _EVERY:
                 last = time.monotonic()
-                say(f"{figures.doing}: {told.line(figures, next_id)}{told.left(figures, next_id)}")
+                say(line)
 
         yield print_now_and_then
 

@@ -1,5 +1,6 @@
 """fit, add and refine: commands that make a tree or change it."""
 
+import contextlib
 import shlex
 import signal
 import sys
@@ -113,13 +114,14 @@ def _fit_folder(
     quiet: bool,
 ) -> None:
     """Make a tree in a folder, or continue where the same command was interrupted."""
-    import contextlib
     from pathlib import Path
 
     from ..collection import Collection
     from ..collection.resuming import next_row
     from .opening import check_tree_output, open_collection
 
+    if growing["compress"]:
+        raise click.UsageError(f"{output} is a folder, and only files are compressed")
     if force and Path(output).exists():
         raise ValueError(f"{output} exists: folders are not replaced, remove it first")
     if input.endswith(".perch"):
@@ -213,15 +215,18 @@ def _grow(
 ) -> None:
     from ..collection.intake import Intake
     from ..collection.resuming import next_row
-    from .distributing import check_options, fit_on_cluster
+    from .distributing import check_options, fit_on_cluster, joined_cluster
     from .encoding import open_for, say_encoder, warn_of_small_sample
+    from .opening import choose_compression
     from .progress import Watch, shown_progress
     from .signals import listening
 
     check_options(collection, options, update=update)
-    with listening() as stop:
+    choose_compression(collection, options["compress"], path)
+    with listening() as stop, contextlib.ExitStack() as stack:
         try:
             source = open_for(collection, reading, name, options["shuffle"], quiet=quiet)
+            workers = stack.enter_context(joined_cluster(collection, options["ray"]))
             few = _has_few_rows(name, source)
             _compile_ahead(collection, few, quiet)
         except KeyboardInterrupt:
@@ -240,10 +245,11 @@ def _grow(
             say(f"{path} already has {count(len(collection), 'point')}: continuing {where}")
         watch, before = Watch(collection), collection.next_id
         searched = ""
-        if options["ray"] is not None:
+        if workers is not None:
             taken, searched = fit_on_cluster(
-                collection, path, name, reading, options, remembered, begun, stop, quiet=quiet
-            )
+                workers, collection, path, name, reading, options, remembered, begun, stop,
+                quiet=quiet,
+            )  # fmt: skip
         else:
             with shown_progress(collection, source, quiet=quiet) as show:
                 intake = Intake(

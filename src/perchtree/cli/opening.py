@@ -7,6 +7,7 @@ import click
 
 from ..collection import Collection
 from ..collection.durable import is_folder
+from ..files.compression import check_library
 from ..outputs import check_output
 from ..store.folder import DATABASE
 from .patience import patience
@@ -33,6 +34,17 @@ def open_collection(
     if n_jobs is not None:
         collection.tree.n_jobs = n_jobs
     return collection
+
+
+def choose_compression(collection: Collection, compress: bool | None, path: str) -> None:
+    """Take over --compress, before any work is done that could not be saved."""
+    if compress is None:
+        return
+    if is_folder(path):
+        raise click.UsageError(f"{path} is a folder, and only files are compressed")
+    if compress:
+        check_library()
+    collection.compress = compress
 
 
 def check_tree_output(name: str, *, force: bool, inputs: Sequence[str]) -> None:

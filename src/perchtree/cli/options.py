@@ -157,7 +157,14 @@ INPUT_COLUMNS = together(
     ),
 )
 
-GROWING_NAMES = ("shuffle", "skip_rows", "checkpoint", "ray", "work")
+COMPRESS = click.option(
+    "--compress/--no-compress",
+    default=None,
+    help="Whether to compress the file, for an archive; not a folder. Needs perchtree[zstd]; see "
+    "docs/files.md. [default: as it was]",
+)
+
+GROWING_NAMES = ("shuffle", "skip_rows", "checkpoint", "ray", "work", "compress")
 
 GROWING = together(
     click.option(
@@ -192,6 +199,7 @@ GROWING = together(
         help="With --ray: a folder that all machines can reach, for intermediate results. "
         "[default: TREE.work]",
     ),
+    COMPRESS,
 )
 
 

@@ -48,13 +48,13 @@ def plan(rows: int, dims: int, workers: int | None, like: str | None) -> None:
       perch plan --rows 1e6 --dims 384
       perch plan --rows 10e6 --dims 384 --workers 100
     """
+    from ..distributed.holding import kept_by_worker, memory_of_machine
     from ..distributed.measuring import measure
     from ..distributed.model import cells_plan, exact_plan
     from ..search.threads import count_jobs
 
-    cores, memory = count_jobs(-1), _memory()
+    cores, memory, held = count_jobs(-1), memory_of_machine(), kept_by_worker()
     constants = measure(dims, None if like is None else _sample(like, dims))
-    held = int(0.4 * memory / cores)
     one = {
         "exact": exact_plan(constants, rows, dims, cores, held=held, many=False),
         "cells": cells_plan(constants, rows, dims, cores, many=False),
@@ -131,12 +131,6 @@ def _sample(name: str, dims: int) -> Any:
     if len(rows) < FEWEST:
         raise InputError(f"{name}: there are too few rows to measure with, {FEWEST:,} at least")
     return rows[np.isfinite(rows).all(axis=1)]
-
-
-def _memory() -> int:
-    import os
-
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _as_time(seconds: float) -> str:

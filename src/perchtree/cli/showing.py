@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from ..inert import inert_line
-from .options import FOLDER, FORCE, QUIET, TREE
+from .options import COMPRESS, FOLDER, FORCE, QUIET, TREE
 from .patience import patience
 from .running import Command, count, say
 
@@ -169,9 +169,18 @@ def _draw(tree: Any, output: str, branches: int, shown: dict[str, Any]) -> None:
     metavar="N",
     help="For json: number of branches to include.",
 )
+@COMPRESS
 @FORCE
 @QUIET
-def export(tree: str, form: str, output: str, branches: int, force: bool, quiet: bool) -> None:
+def export(
+    tree: str,
+    form: str,
+    output: str,
+    branches: int,
+    compress: bool | None,
+    force: bool,
+    quiet: bool,
+) -> None:
     """Export TREE to a format of another program, using your ids if the tree has them."""
     from pathlib import Path
 
@@ -179,8 +188,10 @@ def export(tree: str, form: str, output: str, branches: int, force: bool, quiet:
 
     from ..files.replacing import replacing
     from ..outputs import check_output
-    from .opening import open_collection
+    from .opening import choose_compression, open_collection
 
+    if compress and form != "perch":
+        raise click.UsageError("only the format perch is compressed")
     if output == "-" and form not in ("newick", "json"):
         raise click.UsageError("only newick and json are written to standard output")
     if output != "-":
@@ -189,6 +200,7 @@ def export(tree: str, form: str, output: str, branches: int, force: bool, quiet:
         raise click.UsageError(f"`perch fit {tree} -o {output}` makes a folder of a file")
     collection = open_collection(tree)
     if form == "perch":
+        choose_compression(collection, compress, output)
         collection.save(output)
         if not quiet:
             say(f"written to {output}")

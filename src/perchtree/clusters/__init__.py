@@ -1,1 +1,1 @@
-"""From a tree to flat clusters: cuts, ids that stay, a point that stands for each."""
+"""From a tree to flat clusters: cuts, stable ids, exemplars."""

@@ -1,10 +1,11 @@
 """A cut chosen by answers about a few pairs: which criterion, which level, and how good it is.
 
-Answers are fitted once as they are, and then many times with other weights, as if they were drawn
-anew, beside two invented answers at random places, a yes and a no. The cut with the highest mean
-F1 is taken. How much the results differ tells how sure it is; where answers are few, the invented
-ones make them differ much. The fit itself is never quite right, so intervals are wider than that:
-by a factor with which they hold the truth in 90 % of cases on the data used for choosing.
+A model is fitted to the answers once as they are, and then many times with random weights, as in a
+bootstrap, along with two invented answers at random places, a yes and a no. The cut with the
+highest mean F1 is taken. How much the results differ shows how certain the choice is; if there are
+few answers, the invented ones make them differ a lot. The model is never quite right, so intervals
+are widened by a factor, with which they contain the truth in 90 % of cases on the data used for
+tuning.
 """
 
 from collections.abc import Iterator
@@ -31,7 +32,7 @@ _INTERVAL = (0.05, 0.95)
 _NEARLY = 0.9
 """A cut is nearly the best one if it has this share of its F1."""
 _SURE = 0.8
-"""How likely that must be."""
+"""The required probability of that."""
 _WIDER = 2.0
 """How many times as wide intervals are as the fits differ: the fit itself is never quite right."""
 _NEARLY_0 = 1e-9
@@ -42,7 +43,7 @@ _GOLDEN = (5**0.5 - 1) / 2
 
 
 class Estimate(NamedTuple):
-    """A figure, and the interval in which it lies with a probability of 90 % by the answers."""
+    """A value, and the interval that contains it with a probability of 90 %, given the answers."""
 
     value: float
     low: float
@@ -54,7 +55,7 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True)
 class Calibration:
-    """A cut chosen by answers about pairs, and how good it is by them."""
+    """A cut chosen by answers about pairs, and its estimated quality."""
 
     labels: Numbers
     """The cluster of each point, in the order of `ids`: 0, 1, 2, ... by smallest ids."""
@@ -72,13 +73,14 @@ class Calibration:
     f1: Estimate
     """The harmonic mean of precision and recall."""
     confidence: float
-    """How likely it is, by the answers, that this F1 is at least 90 % of that of any other cut."""
+    """How likely it is, given the answers, that this F1 is at least 90 % of that of any other
+    cut."""
     n_answers: int
     """Answers that were used: not those that are None."""
     n_contradictions: int
     """Pairs said not to be the same that are the same by other answers."""
     doubts: tuple[str, ...]
-    """Why this may be wrong, in words; empty if nothing speaks against it."""
+    """Reasons why this may be wrong; empty if there are none."""
 
     def __str__(self) -> str:
         clusters = f"{self.n_clusters:,} cluster" + "s" * (self.n_clusters != 1)
@@ -208,7 +210,7 @@ class Calibrator:
         return self.cuts.at_level(level, criterion)
 
     def _again(self, answers: Answers, n_fits: int) -> Iterator[Answers]:
-        """The answers as they might have been, with a yes and a no at random places."""
+        """Resampled answers, with a yes and a no at random places."""
         rng = np.random.default_rng(0)
         n_answers = len(answers.same)
         for _ in range(n_fits):

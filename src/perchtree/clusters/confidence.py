@@ -21,8 +21,8 @@ from ..table import NodeTable
 def find_confidence(table: NodeTable, labels: NDArray[np.int64]) -> NDArray[np.float64]:
     """The confidence of each point in its cluster, given by labels from 0 on; in linear time.
 
-    A cluster that is no node of the tree, because it was corrected, consists of several: each
-    counts by itself. A cluster of everything has its own height in place of the node above.
+    A corrected cluster, which is no node of the tree, consists of several: each counts by itself. A
+    cluster of everything has its own height in place of the node above.
     """
     clusters = np.empty(len(table.parents), np.int64)
     clusters[: table.n_points] = labels

@@ -1,4 +1,4 @@
-"""What users say about pairs of points, applied to a flat clustering: labels in, labels out."""
+"""Corrections about pairs of points, applied to a flat clustering: labels in, labels out."""
 
 from collections import defaultdict
 from typing import NamedTuple
@@ -23,13 +23,13 @@ class Corrected(NamedTuple):
 
 
 def correct(table: NodeTable, labels: Numbers, together: Numbers, apart: Numbers) -> Corrected:
-    """Join and split clusters, as little as possible, until they agree with what was said.
+    """Join and split clusters, as little as possible, until they agree with the corrections.
 
-    Points said to be together, directly or through others, are a group. First the clusters of
+    Points that belong together, directly or through others, are a group. First the clusters of
     each group are joined. Then every cluster with two groups that are apart is split along the
     tree. Into which parts: groups of one old cluster stay together, from the leaves upwards, where
     they meet first, unless they are apart. Between the parts, as few branches as possible are
-    cut. Groups that nothing in their cluster is apart from stay whole: they go where most of their
+    cut. Groups that may be with everything in their cluster stay whole: they go where most of their
     points are.
 
     Parameters
@@ -38,7 +38,7 @@ def correct(table: NodeTable, labels: Numbers, together: Numbers, apart: Numbers
     labels : int64 array of n_points
         The cluster of each point, in the order of `table.ids`.
     together, apart : int64 arrays of shape (n_pairs, 2)
-        Ids. Pairs with an id that is not in the tree say nothing.
+        Ids. Pairs with an id that is not in the tree are ignored.
     """
     old, n_before = numbered(labels)
     together, apart = _living(table, together), _living(table, apart)
@@ -74,10 +74,10 @@ def _connected(pairs: Numbers, count: int) -> Numbers:
 
 
 class _Said(NamedTuple):
-    """What matters of all that was said."""
+    """The corrections that matter."""
 
     seeds: Numbers
-    """Points of which something was said."""
+    """Points with corrections."""
     groups: Numbers
     """The group of each seed, numbered by their smallest seeds."""
     clashing: Numbers
@@ -186,7 +186,7 @@ class _Pools:
         return sorted(map(self.find, pools), key=self.smallest.__getitem__)
 
     def _unite(self, one: int, other: int) -> int:
-        """Make one pool of two; what is said of the smaller number of foes is said anew."""
+        """Make one pool of two; the shorter list of what is apart is updated."""
         foes = self._foes
         if len(foes[one]) < len(foes[other]):
             one, other = other, one

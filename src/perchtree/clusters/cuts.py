@@ -72,7 +72,7 @@ PRICES: dict[str, Callable[[Cluster], float]] = {
     "diameter": lambda cluster: cluster.diameter,
     "size": lambda cluster: cluster.size,
 }
-"""What one node costs, by those criteria that need no other node."""
+"""The cost of a node, by those criteria that need no other node."""
 
 
 def points_below(tree: Tree, top: int) -> NDArray[np.int64]:
@@ -166,11 +166,12 @@ CRITERIA: dict[str, Callable[[Tree, NodeTable], Values]] = {
 
 
 _FAR, _FARTHER = math.log(1.5), 2.2
-"""To be taken, clusters by height must stand out this much, and so many times as much as others."""
+"""To be chosen, clusters by height must stand out this much, and this many times as much as
+others."""
 
 
 class Cuts:
-    """All that can be cut from one tree: what takes time is computed once and kept."""
+    """All cuts of one tree: what takes time is computed once and kept."""
 
     def __init__(self, tree: Tree, table: NodeTable) -> None:
         self._tree, self.table = tree, table
@@ -183,7 +184,7 @@ class Cuts:
         return [name for name in CRITERIA if features or name not in ("scatter", "ward")]
 
     def sequence(self, criterion: str) -> tuple[NDArray[np.int64], Values]:
-        """Merges in the order in which they are collapsed, and what each costs.
+        """Merges in the order in which they are collapsed, and their costs.
 
         Of the nodes whose children are leaves by then, the cheapest is next; of equals the one
         with the smallest id. Merges inside leaves come first and cost nothing.
@@ -197,7 +198,7 @@ class Cuts:
         return self._sequences[criterion]
 
     def into(self, n_clusters: int, criterion: str) -> NDArray[np.int64]:
-        """Labels of a clustering into so many clusters."""
+        """Labels of a clustering into this many clusters."""
         return self._labels(self.sequence(criterion)[0][: self._n_collapses(n_clusters)])
 
     def pick(self, numbers: Sequence[int]) -> str:
@@ -243,7 +244,8 @@ class Cuts:
         return self._labels(order[np.maximum.accumulate(costs) <= level])
 
     def level(self, n_clusters: int, criterion: str) -> float:
-        """The level at which a cut gives so many clusters (fewer if the next costs the same)."""
+        """The level at which a cut gives this many clusters (fewer if the next merge costs the
+        same)."""
         n_collapses = self._n_collapses(n_clusters)
         _, costs = self.sequence(criterion)
         return float(max(0.0, costs[:n_collapses].max(initial=0.0)))

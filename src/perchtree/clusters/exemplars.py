@@ -1,4 +1,4 @@
-"""A point of each cluster that stands for it: the one whose leaf is nearest to the mean."""
+"""Exemplars: the point of each cluster whose leaf is nearest to the mean."""
 
 import itertools
 
@@ -11,7 +11,7 @@ from ..table import NodeTable
 
 
 def find_exemplar(tree: Tree, ids: NDArray[np.int64]) -> int:
-    """The id of the point that stands for some points, as `find_exemplars` would choose it."""
+    """The id of the exemplar of some points, as `find_exemplars` would choose it."""
     leaves, first, counts = np.unique(tree.ids[ids, LEAF], return_index=True, return_counts=True)
     centres = node_centres(tree, leaves)
     mean = np.average(centres, axis=0, weights=counts)

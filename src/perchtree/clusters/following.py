@@ -1,4 +1,4 @@
-"""A clustering by height that follows its tree: only where the tree was touched is it looked at."""
+"""A clustering by height that follows its tree: only parts of the tree that changed are visited."""
 
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
@@ -26,7 +26,7 @@ _UNSHARED: Alone = nullcontext()
 
 
 class Change(NamedTuple):
-    """What has become of clusters, or of some points of one, by one operation."""
+    """A change of clusters, or of some points of one, caused by one operation."""
 
     number: int
     """1, 2, 3, ... as they come."""
@@ -44,7 +44,7 @@ class Change(NamedTuple):
 
 
 class Followed(NamedTuple):
-    """What has changed, and which clusters have another anchor: a point by which they are known."""
+    """What has changed, and which clusters have another anchor, a point that identifies them."""
 
     changes: list[Change]
     anchors: dict[int, int]
@@ -54,13 +54,13 @@ class Followed(NamedTuple):
 
 
 class Said(NamedTuple):
-    """What was said about pairs of points."""
+    """Corrections about pairs of points."""
 
     together: Labels
     apart: Labels
     """Ids, in arrays of shape (n, 2)."""
     changes: int
-    """A counter that grows when something else is said."""
+    """A counter that grows when corrections change."""
 
 
 NOTHING = Said(np.empty((0, 2), np.int64), np.empty((0, 2), np.int64), 0)
@@ -139,7 +139,7 @@ class Following:
     # Beginning
 
     def begin(self, tree: Tree, said: Said = NOTHING, settling: Alone = _UNSHARED) -> Followed:
-        """Number the clusters of a tree 0, 1, 2, ... by their smallest ids, which is no news."""
+        """Number the clusters of a tree 0, 1, 2, ... by their smallest ids, without events."""
         told = self.last_event
         followed = self.follow(tree, np.empty(0, np.int64), said, settling)
         self.last_event = told
@@ -181,7 +181,7 @@ class Following:
         self.distance, self._seen = distance, _EVERYTHING
 
     def end(self, numbers: Iterable[int]) -> list[Change]:
-        """Tell the end of clusters of which nothing else is known."""
+        """Report the end of clusters of which nothing else is known."""
         nobody = np.empty(0, np.int64)
         return [self._change("end", (number,), (), 0, nobody) for number in numbers]
 
@@ -190,8 +190,8 @@ class Following:
     def follow(
         self, tree: Tree, gone: Labels, said: Said = NOTHING, settling: Alone = _UNSHARED
     ) -> Followed:
-        """Catch up with a tree, which nobody changes; `gone` are the ids of points that were
-        removed since.
+        """Catch up with a tree, which nobody is changing; `gone` are the ids of points removed
+        since.
 
         Others can still read what is known, except while it is replaced, within `settling`.
         """
@@ -289,7 +289,7 @@ class Following:
         )
 
     def _note_corrected(self, split: _Split, numbers: Labels) -> None:
-        """Remember the clusters of which something is said, if they were looked at."""
+        """Remember the clusters with corrections, if they were visited."""
         if split.special is not None:
             groups = zip(
                 numbers[len(split.tops) :].tolist(), split.groups, split.special, strict=True

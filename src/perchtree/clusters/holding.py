@@ -1,4 +1,4 @@
-"""The part of a tree that holds some clusters: which they are, and how they hang together."""
+"""The part of a tree that contains some clusters: which they are, and how they are connected."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -30,7 +30,7 @@ def words_of(text: str) -> list[str]:
 
 
 class Name(NamedTuple):
-    """What a cluster is about."""
+    """The name of a cluster."""
 
     words: tuple[str, ...]
     """Its keywords, best first."""
@@ -107,7 +107,7 @@ class Terms:
 
 
 class Keywords:
-    """Finds the words that tell most of a group of texts.
+    """Finds the words that best describe a group of texts.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class Keywords:
     everything : Counted
         All texts, to compare with.
     n_words : int
-        How many words of a group are told, at most.
+        The maximum number of words per group.
     """
 
     def __init__(self, words: list[str], everything: Counted, n_words: int) -> None:
@@ -124,22 +124,26 @@ class Keywords:
         self._overall = np.zeros(len(words), np.int64)
         self._overall[everything.words] = everything.counts
 
-    def of(self, group: Counted) -> list[str]:
+    def of(self, group: Counted, beyond: Counted | None = None) -> list[str]:
         """Keywords, best first; of words with the same score, first the one that was met first.
 
         Words that are no more frequent in a group than elsewhere are left out, unless the group is
-        everything.
+        everything. `beyond` are those of its texts that are not among all texts.
         """
         n_texts, words, counts = group
         if n_texts > 1:
             words, counts = words[counts > 1], counts[counts > 1]
         share = counts / max(n_texts, 1)
-        if n_texts == self._n_texts:
+        n_all, overall = self._n_texts, self._overall[words]
+        if beyond is not None:
+            n_all += beyond.n_texts
+            own = np.isin(beyond.words, words)
+            overall[np.searchsorted(words, beyond.words[own])] += beyond.counts[own]
+        if n_texts == n_all:
             score = share  # nothing to compare with
         else:
-            overall = self._overall[words]
-            outside = (overall - counts + 1) / (self._n_texts - n_texts + 2)
-            score = share * np.log(share / outside) * np.log(self._n_texts / overall)
+            outside = (overall - counts + 1) / (n_all - n_texts + 2)
+            score = share * np.log(share / outside) * np.log(n_all / overall)
         score = np.round(score, 9)  # so that ties are ties
         best = np.lexsort((words, -score))[: self._most]
         return [self._words[words[i]] for i in best.tolist() if score[i] > 0]

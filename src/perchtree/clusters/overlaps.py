@@ -1,4 +1,4 @@
-"""Which cluster goes on as which: the one rule for numbers that stay, and what it calls events."""
+"""Which cluster continues as which: the one rule for stable numbers, and for events."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -11,7 +11,7 @@ Labels = NDArray[np.int64]
 
 
 class Event(NamedTuple):
-    """What has become of clusters between two readings."""
+    """A change of clusters between two readings."""
 
     kind: str
     """"birth", "merge", "split" or "end"."""
@@ -28,8 +28,8 @@ class Event(NamedTuple):
 class Overlaps:
     """How many points each old cluster shares with each new one.
 
-    Clusters that neither lose nor get points may be left out: they keep their ids, and have no
-    say in those of others.
+    Clusters that neither lose nor gain points may be left out: they keep their ids, and do not
+    affect those of others.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Overlaps:
         """The id of each new cluster: the largest overlaps first, each id given once.
 
         Of equal overlaps, that of the smallest id comes first, then that of the new cluster which
-        `first` puts first. What inherits none gets the next ids that were never used.
+        `first` puts first. Clusters that inherit none get the next unused ids.
         """
         ids = np.full(len(self.new_sizes), -1, np.int64)
         taken: set[int] = set()
@@ -84,7 +84,7 @@ class Overlaps:
         return ids
 
     def events(self, ids: Labels, tree_size: int) -> list[Event]:
-        """Births, merges, splits and ends. A few points that change sides are no event.
+        """Births, merges, splits and ends. A few points that move between clusters are no event.
 
         A cluster is merged into the one that has more than half of its points; it is split
         into those that have more than half of their earlier points from it.

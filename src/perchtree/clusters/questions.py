@@ -1,9 +1,10 @@
-"""Which pairs to ask about: those whose answers tell most about where to cut.
+"""Which pairs to ask about: those whose answers are most informative about where to cut.
 
 The first ones are spread evenly over the merges of the tree, by every criterion. From then on most
 of them are about merges that the answers so far leave in doubt: the cut with the highest F1
 carries out the merges whose pairs are the same with a probability of at least F1 / 2, so answers
-tell most where it is about that. One in a few is still drawn evenly, lest a wrong fit persist.
+are most informative where it is about that. A few are still drawn evenly, so that a wrong fit does
+not persist.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
-"""How far clusters are found again in a tree of the same points in another order.
+"""Whether clusters are found again in a tree of the same points in another order.
 
-Clusters that depend on the order of the points tell little about the points. So some whole
-subtrees, which keep clusters whole, are grown anew in two random orders. For each point, the
-Jaccard coefficient of its clusters in both trees says how far its cluster is found again. Hennig
+Clusters that depend on the order of the points say little about the points. So some whole subtrees,
+which do not split clusters, are rebuilt in two random orders. For each point, the Jaccard
+coefficient of its clusters in both trees measures how well its cluster is found again. Hennig
 ("Cluster-wise assessment of cluster stability", 2007) calls a cluster dissolved if that is at most
 a half.
 """
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from .._centres import node_centres
 from .._kernels.schema import LEAF, Tree
+from .._mapped import Mapped
 from ..table import NodeTable
 from .extraction import extract, find_all_tops
 
@@ -28,11 +29,11 @@ SAMPLE = 2048
 FARTHEST = 1e15
 """Coordinates that no tree refuses, in any number of dimensions."""
 DISSOLVED = 0.5
-"""Clusters of which no more is found again tell little."""
+"""Clusters of which no more is found again say little."""
 
 
 class Regrown:
-    """A part of a tree, grown anew in two orders as soon as something is asked about it."""
+    """A part of a tree, rebuilt in two orders when it is first needed."""
 
     def __init__(self, tree: Tree, table: NodeTable, grow: Grow) -> None:
         self._tree, self._table, self._grow = tree, table, grow
@@ -56,7 +57,13 @@ class Regrown:
 def rows_of(tree: Tree, table: NodeTable, numbers: Numbers) -> Values:
     """Where points are, in the middle of their leaf if it is collapsed; on another scale if they
     are so far away that a tree would refuse them."""
-    rows = node_centres(tree, tree.ids[table.ids[numbers], LEAF])
+    leaves, mapped = tree.ids[table.ids[numbers], LEAF], Mapped.behind(tree.points)
+    rows = np.empty((len(leaves), tree.points.shape[1]))
+    step = max(1, len(leaves)) if mapped is None else mapped.scattered
+    for first in range(0, len(leaves), step):
+        rows[first : first + step] = node_centres(tree, leaves[first : first + step])
+        if mapped is not None:
+            mapped.have_read()
     rows = np.nan_to_num(rows, posinf=0, neginf=0)  # mapped files can be damaged
     return rows / max(1.0, float(np.abs(rows).max(initial=0.0)) / FARTHEST)
 

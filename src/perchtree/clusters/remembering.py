@@ -10,7 +10,8 @@ from .overlaps import Labels
 from .tracking import Tracker
 
 MOST = 16
-"""Clusterings that are remembered; the one that was not written for longest goes first."""
+"""The number of clusterings that are remembered; the least recently written one is dropped
+first."""
 
 
 class Remembered:
@@ -31,9 +32,8 @@ class Remembered:
         return self._trackers[options]
 
     def matched(self, options: str, points: Labels, clusters: Labels) -> Tracker:
-        """A clustering (0, 1, 2, ...) with the numbers that it gets, and what has changed.
-
-        It is the very object that is remembered if nothing has. Nothing is remembered by this.
+        """A clustering (0, 1, 2, ...) with stable numbers, and what has changed. If nothing has,
+        this is the remembered object itself. This does not remember the clustering.
         """
         known = self._trackers.get(options)
         tracker = Tracker() if known is None else copy.copy(known)
@@ -44,7 +44,7 @@ class Remembered:
         return known if _equal(known.points, points) and _equal(known.labels, labels) else tracker
 
     def remember(self, options: str, tracker: Tracker) -> bool:
-        """Keep a clustering that is written; whether that is news."""
+        """Remember a clustering that is written; whether anything has changed."""
         if self._trackers.get(options) is tracker:
             return False
         self._trackers.pop(options, None)
@@ -54,7 +54,7 @@ class Remembered:
         return True
 
     def update(self, other: Self) -> None:
-        """Remember what another one does, in place of what is here."""
+        """Take over what another one remembers."""
         for options in other:
             self.remember(options, other[options])
 

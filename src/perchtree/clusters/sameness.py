@@ -24,7 +24,7 @@ _SMOOTH, _SMALL, _CENTRED = 10.0, 0.0125, 0.01
 
 
 class Answers(NamedTuple):
-    """What is known of pairs of points, and how much each answer counts."""
+    """Answers about pairs of points, with weights."""
 
     merges: Numbers
     """Where the two points of each pair meet."""

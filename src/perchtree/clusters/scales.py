@@ -1,4 +1,5 @@
-"""How small clusters are, found from the data: where a tree is unlike one without clusters.
+"""Minimum sizes of clusters, found from the data: where a tree differs most from one without
+clusters.
 
 For each minimum size the strength of the clusters that persist is compared with that in trees of
 points without clusters, made from a sample: every principal coordinate is permuted on its own. The
@@ -29,7 +30,7 @@ _COARSEST = 1 / 16
 _PLATEAU = 0.2
 """Gaps that differ by less are equal."""
 _STANDS_OUT = 1.65
-"""So many times as strong as without clusters, or it is not said to stand out."""
+"""To stand out, clusters must be this many times as strong as without clusters."""
 
 
 class Suggestion(NamedTuple):
@@ -38,18 +39,18 @@ class Suggestion(NamedTuple):
     n_clusters: int
     min_cluster_size: int
     score: float
-    """How many times as strong these clusters are as those of points without clusters."""
+    """How many times as strong these clusters are as those in points without clusters."""
 
     @property
     def stands_out(self) -> bool:
-        """Whether there is more to see than in points without clusters."""
+        """Whether these clusters are stronger than those of points without clusters."""
         return self.score >= _STANDS_OUT
 
 
 def suggest(
     tree: Tree, table: NodeTable, grow: Grow, before: Suggestion | None = None
 ) -> list[Suggestion]:
-    """The most telling scales, the best first; one that does not stand out if none does.
+    """The scales that stand out most, best first; one that does not stand out if none does.
 
     The minimum size that was suggested `before` stays the first as long as none is much better.
     """
@@ -102,8 +103,9 @@ def principal_coordinates(rows: Values) -> Values:
 def find_gaps(table: NodeTable, nulls: list[NodeTable], sizes: list[int]) -> Values:
     """The gap statistic of each minimum size.
 
-    Points without clusters look alike at all scales: their strength depends on the minimum size,
-    hardly on their number, unless that is a large share of them. There it is taken to stay.
+    Points without clusters look the same at all scales: their strength depends on the minimum size,
+    and hardly on their number unless the size is a large share of it. There it is taken as
+    constant.
     """
     own = strengths(table, sizes)
     without = np.mean([strengths(null, sizes) for null in nulls], axis=0)

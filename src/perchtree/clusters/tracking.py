@@ -1,4 +1,4 @@
-"""Cluster ids that stay: each clustering is matched, by overlap, with the one read before."""
+"""Stable cluster ids: each clustering is matched, by overlap, with the one read before."""
 
 import json
 from typing import Any, NamedTuple, Self
@@ -62,7 +62,7 @@ class Tracker:
         return labels
 
     def restart(self, points: Labels, clusters: Labels, size: int) -> Labels:
-        """Ids as they come: what was read before is forgotten."""
+        """New ids: what was read before is forgotten."""
         self.next_id = int(clusters.max(initial=-1)) + 1
         self.first_size = size
         self.events, self.moves, self.stayed = [], _NOBODY, (0, 0)
@@ -157,7 +157,7 @@ class _Matched:
         )
 
     def moves(self, ids: Labels, events: list[Event]) -> Moves:
-        """Points whose id is another one, which no merge or split between the two explains."""
+        """Points whose cluster id has changed without a merge or split that explains it."""
         told = explained(events)
         after = ids[self.new]
         moved = np.flatnonzero(after != self.old)

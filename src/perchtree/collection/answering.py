@@ -110,7 +110,7 @@ class Answering(Correctable):
         return [Answer(*pair, kept.same) for pair, kept in zip(pairs, said, strict=True)]
 
     def _given(self, pairs: Pairs | None, same: Sequence[Any] | None) -> tuple[Any, Sequence[Any]]:
-        """Ids of pairs, and the answers about them: those given, or those that are kept."""
+        """Ids of pairs, and the answers about them: those given, or those that are stored."""
         if pairs is not None:
             return self._ids_of_pairs(pairs), () if same is None else same
         said = list(self.answered)

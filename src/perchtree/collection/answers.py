@@ -1,4 +1,4 @@
-"""What people have answered about pairs of records; answers may contradict each other."""
+"""Answers about pairs of records; they may contradict each other."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Self
@@ -52,7 +52,7 @@ class Answers:
     # Changing
 
     def say(self, a: int, b: int, same: bool | None) -> None:
-        """Take an answer; the same answer again changes nothing."""
+        """Store an answer; the same answer again changes nothing."""
         known = self._said.get(a, {}).get(b)
         if known is None or known.same is not same:
             self._put(Kept(min(a, b), max(a, b), same, self._next))

@@ -39,9 +39,9 @@ class Asking:
     notes: dict[str, Any]
     """Small facts about how the records came to be, kept in the file."""
     sections: dict[str, Contents]
-    """What others keep in the same file, such as the estimator's clusters."""
+    """What other modules keep in the same file, such as the estimator's clusters."""
     progress: dict[str, Any]
-    """How far an input was taken in, kept in the folder."""
+    """How far an input has been read, kept in the folder."""
     following: Following | None
     """The clusters that are kept up to date."""
     _tree: ClusterTree | None

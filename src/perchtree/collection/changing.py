@@ -53,8 +53,8 @@ class Changing(Asking):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            Not if there is an encoder: it turns the texts into vectors. An encoder that weights by
-            rarity learns from the first records, unless it has `learned` before.
+            Omit it if there is an encoder, which turns the texts into vectors. An encoder that
+            weights by rarity learns from the first records, unless it has already `learned`.
         keys : sequence of n_rows, optional
             Your own ids: unique strings or integers, given either always or never.
         texts, classes : sequences of n_rows, optional
@@ -260,7 +260,7 @@ class Changing(Asking):
             raise
 
     def _tidy(self, tree: ClusterTree) -> None:
-        """Forget what belongs to no point, if an interruption has kept us from it."""
+        """Forget what belongs to no point, if an interruption prevented that."""
         self.records.drop_from(tree.next_id)
         if self.records.n_keys > tree.n_points:
             self.records.forget(np.setdiff1d(np.arange(tree.next_id), tree.ids).tolist())
@@ -429,8 +429,8 @@ class Changing(Asking):
     ) -> None:
         """Replace one record, or insert several that are new.
 
-        The new point goes in before the old one goes out, with readers kept away: a record is never
-        missing, wherever this is interrupted, and nobody meets it twice.
+        The new point is inserted before the old one is removed, with readers locked out: wherever
+        this is interrupted, no record is missing, and nobody sees it twice.
         """
         tree = self.tree
         old = self.records.find(columns.get("keys", [NONE])[:1])

@@ -17,7 +17,7 @@ from ..encode.making import make_encoder, restore_encoder, store_encoder
 from ..errors import CorruptFileError
 from ..files.contents import Contents
 from ..files.locking import lock_for_writing
-from ..files.trees import load_sections, load_tree, save_sections, save_tree
+from ..files.trees import is_compressed, load_sections, load_tree, save_sections, save_tree
 from ..settings import Settings, takes_settings
 from ..store.folder import Store
 from ..tree import ClusterTree
@@ -75,6 +75,8 @@ class Collection(Durable, Clustered, Answering, Describing):
         """Small facts about how the records came to be, kept in the file."""
         self.sections: dict[str, Contents] = {}
         """What others keep in the same file, such as the estimator's clusters."""
+        self.compress = False
+        """Whether files are compressed, unless `save` is told otherwise: as the one it is from."""
         self.progress = {}
         self.records = Records()
         self.pairs = Corrections()
@@ -230,6 +232,7 @@ class Collection(Durable, Clustered, Answering, Describing):
 
     def _load(self, path: str | Path, *, mmap: bool) -> None:
         stored, others = load_tree(path, mmap=mmap)
+        self.compress = is_compressed(path)
         self.settings = stored.settings
         tree = ClusterTree.from_stored(stored)
         tree.use_locks(self._locks)
@@ -277,16 +280,27 @@ class Collection(Durable, Clustered, Answering, Describing):
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             raise CorruptFileError(f"{path} has standing clusters that make no sense") from None
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, *, compress: bool | None = None) -> None:
         """Save everything to one file, to be read with `open`.
 
         The file is replaced atomically: a crash or a full disk leaves the old file unchanged. If
         the name ends in `.perchdb`, a new folder is created; a collection that is already in that
         folder needs no saving.
+
+        Parameters
+        ----------
+        path : path
+        compress : bool, optional
+            Whether to compress the file; see `ClusterTree.save`. None means as before: if it was
+            opened from a compressed file, or last saved as one. Folders are never compressed.
         """
         if is_folder(path):
+            if compress:
+                raise ValueError(f"{path} is a folder, and only files are compressed")
             self._save_folder(Path(path))
             return
+        if compress is not None:
+            self.compress = compress
         tree = self.tree
         with tree.stored() as stored, contextlib.ExitStack() as stack:
             if self._locked != _real(path):
@@ -308,7 +322,7 @@ class Collection(Durable, Clustered, Answering, Describing):
                 past = without_removed(self._log.events(0, None), tree)
                 contents[STANDING] = stored_standing(self.following, past)
             stored = stored._replace(settings=self.settings)
-            save_tree(path, stored, self.sections | contents)
+            save_tree(path, stored, self.sections | contents, compress=self.compress)
             beside(path).unlink(missing_ok=True)
 
     def save_beside(self, path: str | Path) -> Path:

@@ -1,4 +1,4 @@
-"""From an input into a collection: batch after batch, through bad rows and interruptions."""
+"""From an input into a collection, batch after batch, despite bad rows and interruptions."""
 
 import contextlib
 import queue
@@ -35,7 +35,7 @@ class Stop:
             raise KeyboardInterrupt
 
     def ignore(self) -> None:
-        """From now on requests change nothing: what is left to do is to save, and to say so."""
+        """From now on, ignore requests: all that is left is to save and to report."""
         self._deaf = True
 
     @contextlib.contextmanager
@@ -51,7 +51,7 @@ class Stop:
 
 
 class Taken(NamedTuple):
-    """What came of an input."""
+    """The result of reading an input."""
 
     n_rows: int
     """Rows that were read: the next one has this number."""
@@ -61,7 +61,7 @@ class Taken(NamedTuple):
 
 
 class Intake:
-    """Takes an input into a collection, and saves it now and then if asked to."""
+    """Reads an input into a collection, and saves that at intervals if asked to."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Intake:
         """The last batch, and the id that its first row was to get."""
 
     def checkpoint_to(self, path: str, seconds: float) -> None:
-        """Save to a file every so many seconds."""
+        """Save to a file every `seconds`."""
         self._checkpoint = path, seconds
 
     @property

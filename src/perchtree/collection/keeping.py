@@ -203,7 +203,7 @@ class KeptLog(Log):
         return numbers
 
     def _said_about(self, ids: list[int]) -> Effects:
-        """All that is said about some ids anew, if anything was said or taken back since."""
+        """All corrections of some ids again, if any was made or withdrawn since."""
         pairs, answered = self._collection.pairs, self._collection.answered
         touched: list[tuple[Any, ...]] = [(i,) for i in ids]
         effects: Effects = []
@@ -247,7 +247,7 @@ class Closed(Log):
 
 
 def _kept(value: Any) -> Any:
-    """A fact as it is now, whatever becomes of it."""
+    """A fact as it is now, independent of later changes."""
     return copy.deepcopy(value) if isinstance(value, dict) else value
 
 

@@ -1,4 +1,4 @@
-"""What two collections need to have in common to be merged."""
+"""Checks that two collections can be merged."""
 
 import numpy as np
 
@@ -30,7 +30,7 @@ def check_features(
 
 
 def check_encoders(one: Encoder | None, other: Encoder | None) -> None:
-    """Refuse vectors that were made of texts in another way."""
+    """Reject vectors that were made from texts in another way."""
     if one is None or other is None:
         if one is not other:
             raise ValueError("the two cannot be merged: one has an encoder, the other none")

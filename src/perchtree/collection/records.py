@@ -1,4 +1,4 @@
-"""What is known of points beside their features: id -> key, text and class."""
+"""What is known of points apart from their features: id -> key, text and class."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -55,7 +55,8 @@ class Records:
             del column[first_id:]
 
     def checked(self, n_points: int, n_rows: int, **given: Any) -> dict[str, list[Any]]:
-        """Columns for so many new rows; ValueError if one cannot be used. Nothing is added yet."""
+        """Columns for this many new rows; ValueError if one cannot be used. Nothing is added
+        yet."""
         columns = as_columns(n_rows, **given)
         if "keys" in columns:
             if n_points and "keys" not in self:
@@ -67,7 +68,7 @@ class Records:
         return columns
 
     def checked_again(self, keys: Any, n_rows: int) -> dict[str, list[Any]]:
-        """Keys for so many rows, known ones and new ones; ValueError if one cannot be used."""
+        """Keys for this many rows, known and new ones; ValueError if one cannot be used."""
         if "keys" not in self:
             raise ValueError(
                 "records without keys of their own cannot get other vectors, because their ids "
@@ -119,7 +120,7 @@ class Records:
             column += columns.get(name, [None] * n_rows)
 
     def forget(self, ids: Iterable[int]) -> None:
-        """Erase what is known of points that are gone. Their keys can be given again."""
+        """Erase what is known of removed points. Their keys can be used again."""
         keys = self._columns.get("keys", [])
         for point_id in ids:
             # After an update the key may be that of a later point.
@@ -240,7 +241,7 @@ def _is_text(key: str) -> bool:
 
 
 def as_columns(n_rows: int, **given: Any) -> dict[str, list[Any]]:
-    """The columns that are given, for so many rows, as lists."""
+    """The given columns, for this many rows, as lists."""
     return {
         name: as_column(name, values, n_rows)
         for name, values in given.items()

@@ -1,4 +1,4 @@
-"""How far an input was taken into a folder, so that the same command can go on by itself.
+"""How far an input was read into a folder, so that the same command can continue.
 
 What is kept is not a row number but which rows the next ids belong to: it is recorded with the
 first operation of a batch, and is right wherever in that batch everything ends.

@@ -1,4 +1,4 @@
-"""Small additions of several threads at once: whoever comes first makes those of all that wait.
+"""Small additions of several threads at once: the first thread makes those of all that wait.
 
 One insert of eight rows costs a fraction of eight inserts of one: with the disk slow and many
 threads, that decides how many additions there are in a second. Each remains an operation of its

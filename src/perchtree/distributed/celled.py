@@ -5,23 +5,14 @@ import functools
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.cells import CELL
-from .._kernels.numbering import point_nodes, row_of
-from .._kernels.scan import merge_answers
-from .._kernels.schema import (
-    DISTANCES,
-    FIRST,
-    LEAF,
-    NEXT_ID,
-    NONE,
-    POINT_ROWS,
-    Counts,
-    Tree,
-)
-from .._kernels.visiting import Batch, list_batch, search_batch
+from .._kernels.cells import Cells, link_rows
+from .._kernels.numbering import point_node, point_nodes, row_of
+from .._kernels.schema import DISTANCES, FIRST, LEAF, NEXT_ID, NONE, POINT_ROWS, Counts, Tree
+from .._kernels.visiting import list_visits, search_cells
 from ..search.cells import CellsSearch, State
 from ..search.interface import Rows
 from ..search.products import Nearest
+from ..search.visiting import cells_without_points, make_visits, with_room
 from .looking import Range
 from .numbering import Numbering
 from .parts import save_part
@@ -32,32 +23,6 @@ FEWEST_ROWS, MOST_ROWS = 256, 2048
 """Rows that a task looks for."""
 _RANGES = 32
 """Tasks between two renewals, unless they would be smaller or larger."""
-_NEVER_FULL = 2**31 - 1
-
-
-class _Since:
-    """Points that came since the cells were made, with the cells they are in."""
-
-    def __init__(self, n_features: int) -> None:
-        self.n = 0
-        self.rows = np.empty((MOST_ROWS, n_features), np.float32)
-        self.ids = np.empty(MOST_ROWS, np.int32)
-        self.own = np.empty(MOST_ROWS, np.int32)
-
-    def extend(self, rows: Rows, ids: NDArray[np.int64], own: NDArray[np.int32]) -> None:
-        self.make_room(len(ids))
-        part = slice(self.n, self.n + len(ids))
-        self.rows[part], self.ids[part], self.own[part] = rows, ids, own
-        self.n += len(ids)
-
-    def make_room(self, n_more: int) -> None:
-        """Let the arrays grow, so that rows can be written behind those that are there."""
-        if self.n + n_more > len(self.ids):
-            for name in ("rows", "ids", "own"):
-                array = getattr(self, name)
-                larger = np.empty((2 * (self.n + n_more), *array.shape[1:]), array.dtype)
-                larger[: self.n] = array[: self.n]
-                setattr(self, name, larger)
 
 
 def range_rows(n_rows: int) -> int:
@@ -95,10 +60,11 @@ class CellsOfWorkers:
 
     def __init__(self, run: Run, numbering: Numbering, search: CellsSearch) -> None:
         self._run, self._numbering, self._search = run, numbering, search
-        self._since = _Since(1)
         self._interval: _Interval
+        self._later: Cells
+        """The cells with the points that came since, which workers do not know."""
         self._seen = 0
-        """Points with smaller ids are in cells, or in `_since`."""
+        """Points with smaller ids are in those that workers know, or in these."""
 
     def renewed(self, tree: Tree, state: State) -> None:
         """Hand the cells to workers, and let them begin with the rows that come next."""
@@ -108,7 +74,7 @@ class CellsOfWorkers:
         cells = state.cells
         arrays = {
             "regions": cells.regions, "centres": cells.centres, "starts": cells.starts,
-            "own": np.ascontiguousarray(cells.lists[rows, CELL]),
+            "own": cells.own[rows],
             "numbers": self._numbering.numbers_of(first[rows]),
         }  # fmt: skip
         path = job.cells_path(state.since)
@@ -117,7 +83,8 @@ class CellsOfWorkers:
         }
         self._run.own[path] = functools.partial(save_part, path, arrays)
         self._run.own[path]()
-        self._since, self._seen = _Since(tree.points.shape[1]), state.since
+        self._later = cells_without_points(*cells[:3], len(tree.points))
+        self._seen = state.since
         self._run.forget(CELLS)
         n_rows = state.renewal - max(state.since, job.first_number)
         self._interval = _Interval(state, self._row_of(state.since), n_rows, job.stop_row)
@@ -141,7 +108,10 @@ class CellsOfWorkers:
         numbers = self._numbering.numbers_of(next_id + np.arange(len(rows)))
         found, opened = self._looked_up(state, numbers, done)
         self._take_notice(tree, state, next_id)
-        done[DISTANCES] += self._look_at_later(state, rows, opened, found)
+        if next_id > state.since:
+            visits = make_visits(self._later, opened)
+            n_opened = list_visits(visits, opened)
+            search_cells(tree, self._later, visits, 0, n_opened, rows, *found, done)
         return found, opened
 
     def _looked_up(
@@ -166,33 +136,7 @@ class CellsOfWorkers:
         """Of points that were inserted since: those that have a leaf of their own."""
         ids = np.arange(self._seen, next_id)
         rows = row_of(tree.ids[ids, LEAF])
-        own = tree.nodes[tree.ids[ids, LEAF], FIRST] == ids
-        ids, rows = ids[own], rows[own]
-        self._since.extend(tree.points[rows], ids, state.cells.lists[rows, CELL])
+        rows = rows[tree.nodes[point_node(rows), FIRST] == ids]
+        self._later = with_room(self._later, len(tree.points), len(rows))
+        link_rows(self._later, rows, state.cells.own[rows])
         self._seen = next_id
-
-    def _look_at_later(
-        self, state: State, rows: Rows, opened: NDArray[np.int32], found: Nearest
-    ) -> int:
-        """Compare rows with points in their cells that came since; how many distances that took."""
-        since, stop = self._since, self._since.n + len(rows)
-        if since.n == 0:
-            return 0
-        since.make_room(len(rows))
-        since.rows[since.n : stop] = rows
-        all_opened = np.empty((stop, opened.shape[1]), np.int32)
-        all_opened[: since.n, 0] = since.own[: since.n]
-        all_opened[since.n :] = opened
-        batch = Batch(
-            since.rows[:stop], 0, all_opened, np.full_like(state.cells.heads, NONE),
-            np.empty(stop, np.int32), np.zeros_like(state.cells.counts),
-        )  # fmt: skip
-        is_listed = np.zeros(stop, bool)
-        is_listed[: since.n] = True
-        list_batch(batch, is_listed, _NEVER_FULL)
-        later = Nearest.unknown(stop, found.ids.shape[1])
-        n_distances = search_batch(batch, since.n, stop, *later)
-        places = later.ids[since.n :]
-        ids = np.where(places == NONE, NONE, since.ids[np.maximum(places, 0)])
-        merge_answers(*found, later.near[since.n :], ids)
-        return int(n_distances)

@@ -82,14 +82,14 @@ def _connect(ray: Any, address: str, n_jobs: int | None) -> None:
     if address == "local":
         n_cpus = count_jobs(-1 if n_jobs is None else n_jobs)
         quiet |= {"num_cpus": n_cpus, "include_dashboard": False, "object_store_memory": 2**27}
-    elif address != "auto":
-        _check_address(address)
+    else:
+        _check_address(_found() if address == "auto" else address)
     for attempts_left in reversed(range(_ATTEMPTS)):
         try:
             with _silenced():
                 ray.init(address=address, **quiet)
             return
-        except (ConnectionError, RuntimeError, ValueError) as error:
+        except Exception as error:  # where a machine is too busy to start it, just that
             ray.shutdown()
             # A cluster that is busy, or has just lost a machine, may not answer in time.
             is_final = is_absent(error) or "ersion mismatch" in _told(error) or is_closed(error)
@@ -127,8 +127,22 @@ def _told(error: Exception) -> str:
     return " ".join(str(error.__cause__ or error).split())
 
 
+def _found() -> str:
+    """The cluster that Ray would connect to, which may be one that has ended without notice."""
+    try:
+        from ray._private.services import canonicalize_bootstrap_address
+    except ImportError:  # it belongs to Ray alone: then Ray itself finds out
+        return "auto"
+    try:
+        return canonicalize_bootstrap_address("auto") or "auto"
+    except ConnectionError:
+        raise ConnectionError(_no_cluster("auto")) from None
+
+
 def _check_address(address: str) -> None:
     """Reject an address where nobody listens: Ray itself would try for a long time."""
+    if address == "auto":
+        return
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal():
         raise ValueError(f"--ray {address}: an address is HOST:PORT, auto or local")

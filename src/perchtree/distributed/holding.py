@@ -1,7 +1,9 @@
 """What a worker has read, and keeps as long as there is room."""
 
+import contextlib
 import os
 from collections import OrderedDict
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +17,22 @@ from .parts import load_part
 
 _SHARE = 0.4
 """Of the memory that each processor of a machine has, what a worker keeps."""
+_LIMITS = "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"
+"""Where Linux says how much memory a container may use: a number, if there is a limit."""
+
+
+def memory_of_machine() -> int:
+    """Bytes of this machine, or of the container that this process is in."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for limit in _LIMITS:
+        with contextlib.suppress(OSError, ValueError):
+            memory = min(memory, int(Path(limit).read_text()))
+    return memory
+
+
+def kept_by_worker() -> int:
+    """Bytes that a worker on this machine keeps of what it has read."""
+    return int(_SHARE * memory_of_machine() / (os.cpu_count() or 1))
 
 
 class Block(NamedTuple):
@@ -38,8 +56,7 @@ class Held:
         self._copies = load_part(job.copies_path)[1]["copies"]
         self.axes = load_axes(job)
         self._blocks: OrderedDict[int, Block] = OrderedDict()
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        self._room = int(_SHARE * memory / (os.cpu_count() or 1))
+        self._room = kept_by_worker()
 
     def block(self, number: int) -> Block:
         """A block, from memory or from its file."""
@@ -50,6 +67,12 @@ class Held:
         while len(self._blocks) > 2 and sum(b.n_bytes for b in self._blocks.values()) > self._room:
             self._blocks.popitem(last=False)
         return block
+
+    def give_up_axes(self) -> None:
+        """Compare by all features from now on, for the rest of the job."""
+        self.axes = None
+        for number, block in self._blocks.items():
+            self._blocks[number] = block._replace(image=None)
 
     def _load(self, number: int) -> Block:
         _, arrays = load_part(self._job.rows_path(number), ("rows", "numbers"))

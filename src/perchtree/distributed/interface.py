@@ -129,6 +129,7 @@ def _shown(
             shown = next_id
 
         yield show
+        bar.update(collection.next_id - shown)
 
 
 def _learned(collection: Collection, input: Input) -> Input:

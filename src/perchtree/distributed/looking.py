@@ -12,7 +12,7 @@ from .. import _arrays
 from .._kernels.cells import Cells, link_rows
 from .._kernels.numbering import point_node
 from .._kernels.schema import DISTANCES, FIRST, NODE_COLUMNS, NONE, Tree
-from ..search.visiting import visit_cells
+from ..search.visiting import cells_without_points, visit_cells, with_room
 from .job import Job
 from .parts import load_part, save_part
 
@@ -54,13 +54,8 @@ class HeldRows:
             _, arrays = load_part(self._job.cells_path(since))
             numbers, own = arrays.pop("numbers"), arrays.pop("own")
             vectors = self.load(numbers)
-            n_cells = len(arrays["centres"])
-            cells = Cells(
-                **arrays,
-                heads=np.full(n_cells, NONE, np.int32),
-                counts=np.zeros(n_cells, np.int32),
-                lists=np.full((len(vectors), 3), NONE, np.int32),
-            )
+            cells = cells_without_points(**arrays, n_rows=len(vectors))
+            cells = with_room(cells, len(vectors), len(numbers))
             link_rows(cells, numbers, own)
             nodes = np.full((2 * len(vectors), NODE_COLUMNS), NONE, np.int32)
             nodes[point_node(np.arange(len(vectors))), FIRST] = np.arange(len(vectors))

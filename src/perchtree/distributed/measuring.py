@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .. import _arrays
 from .._kernels.schema import N_POINTS, Counts, Tree
 from .._validate import as_points, as_rows
-from ..search.axes import Axes, Image, find_axes
+from ..search.axes import Axes, Image, find_axes, image_bytes
 from ..search.cells import SMALLEST_TREE
 from ..search.exact import AHEAD_ROWS, ScanSearch
 from ..search.images import make_space, rotate_rows
@@ -30,7 +30,7 @@ from ..search.threads import count_jobs, one_blas_thread, run_tasks
 from ..search.visiting import visit_cells
 from ..settings import USUAL
 from ..tree import ClusterTree
-from .model import Constants, renewals
+from .model import Constants, axes_of_one_machine, renewals
 from .parts import load_part, save_part
 from .tasks import hash_rows
 
@@ -68,23 +68,27 @@ def measure(n_features: int, sample: NDArray[np.float32] | None = None) -> Const
 def _measure(rows: NDArray[np.float32]) -> Constants:
     pairs = _Pairs(rows)
     exact = _grow([rows], "scan")[1]
-    early, late = (_inserted(part) for part in _halves(exact))
+    cells = _time_cells(rows)
+    of_both = zip(_halves(exact), _halves(cells.parts), strict=True)
+    early, late = (_inserted([*some, *others]) for some, others in of_both)
     searched = _searched(exact) - len(rows) / 2 * pairs.pair
-    searched -= pairs.first + pairs.rotate + pairs.axes / len(rows)
-    celled, look, others, renew = _time_cells(rows)
+    times, n_rotated = axes_of_one_machine(len(rows))
+    searched -= pairs.first + (n_rotated * pairs.rotate + times * pairs.axes) / len(rows)
     return Constants(
         pair=pairs.pair,
         first=pairs.first,
         row=max(0.0, searched),
         rotate=pairs.rotate,
         axes=pairs.axes,
+        image=pairs.image,
         read=_time_reading(rows[:2048]),
         insert=late,
         growth=min(max(0.0, late / early - 1), 0.2),
-        celled=celled,
-        look=look,
-        others=others,
-        renew=renew,
+        celled=_searched(cells.parts),
+        look=cells.look,
+        width=cells.width,
+        others=cells.others,
+        renew=cells.renew,
         measured=len(rows),
         crowd=pairs.crowd,
         task=TASK,
@@ -121,10 +125,12 @@ class _Pairs:
         self._queries, self._rows = rows[:_QUERIES], rows[_QUERIES:]
         self._bounds = np.stack([rows.min(axis=0), rows.max(axis=0)])
         ids = np.arange(len(self._rows), dtype=np.int32)
-        start = time.process_time()
-        axes = find_axes(Points(self._rows, ids), self._bounds, USUAL.neighbors, AHEAD_ROWS)
-        self.axes = time.process_time() - start
-        """Seconds of finding axes."""
+        finding = functools.partial(
+            find_axes, Points(self._rows, ids), self._bounds, USUAL.neighbors, AHEAD_ROWS
+        )
+        axes = finding()
+        self.axes = _seconds(finding)
+        """Seconds of finding axes, of which the first ones take longer."""
         n_pairs = len(self._queries) * len(self._rows)
         self._use(axes)
         if axes is not None and is_poor(axes, n_pairs, self._compare(len(self._rows))):
@@ -140,6 +146,7 @@ class _Pairs:
 
     def _use(self, axes: Axes | None) -> None:
         self._axes, self.rotate = axes, 0.0
+        self.image = 0 if axes is None else image_bytes(axes)
         self._of_queries: Image | None = None
         self._of_points: Image | None = None
         if axes is not None:
@@ -164,9 +171,19 @@ class _Pairs:
         return max(1.0, _seconds(lambda: run_tasks(work, n_jobs)) / (n_jobs * alone))
 
 
-def _time_cells(rows: NDArray[np.float32]) -> tuple[float, float, float, float]:
-    """The search of a row while the tree grows; once it has grown, looking for a row in cells and
-    the rest of its search; and making cells anew.
+class _Cells(NamedTuple):
+    """What searching in cells costs: see `Constants`."""
+
+    parts: list["_Taken"]
+    """How a tree was grown."""
+    look: float
+    width: float
+    others: float
+    renew: float
+
+
+def _time_cells(rows: NDArray[np.float32]) -> _Cells:
+    """Time a tree that grows; and, once it has grown, looking for rows.
 
     How many cells are opened follows from a sample, so that it varies from one renewal to the next:
     several samples tell what it is on average.
@@ -196,8 +213,8 @@ def _time_cells(rows: NDArray[np.float32]) -> tuple[float, float, float, float]:
     in_cells = _searched([part for part in parts if part.before >= last + _FEW])
     renewing = sum(part.searching for part in renewed) - _FEW * in_cells
     renewing = max(0.0, renewing) * len(rows) / last + _seconds(hand_over)
-    looking = float(np.mean([look(width) for width in widths]))
-    return _searched(parts), looking, max(0.0, in_cells - look(chosen)), renewing
+    looking, opened = (float(np.mean(found)) for found in (list(map(look, widths)), widths))
+    return _Cells(parts, looking, opened, max(0.0, in_cells - look(chosen)), renewing)
 
 
 class _Taken(NamedTuple):
@@ -256,8 +273,8 @@ def _halves(parts: list[_Taken]) -> tuple[list[_Taken], list[_Taken]]:
 
 
 def _inserted(parts: list[_Taken]) -> float:
-    """The tree phase of a row."""
-    return sum(part.inserting for part in parts) / sum(part.n_rows for part in parts)
+    """The tree phase of a row, whatever happened in between."""
+    return float(np.median([part.inserting / part.n_rows for part in parts]))
 
 
 def _searched(parts: list[_Taken]) -> float:

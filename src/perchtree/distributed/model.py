@@ -7,10 +7,15 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from .. import _arrays
-from ..search.cells import AGAIN, PART_ROWS, SMALLEST_TREE
+from .._kernels.opening import REACH
+from ..search.cells import AGAIN, PART_ROWS, SMALLEST_TREE, cells_bytes
 from ..search.exact import AHEAD_ROWS
+from ..search.images import GROWTH, SMALLEST_SAMPLED
 from ..search.products import BLOCK_ROWS
+from ..search.visiting import KEPT, TASK_ROWS
 from ..settings import USUAL, Settings
+from ..tree import LARGEST_ROWS
+from .celled import range_rows
 from .job import cut
 from .tasks import SAMPLE
 
@@ -39,6 +44,8 @@ class Constants(NamedTuple):
     """Reduced vectors of one row."""
     axes: float
     """Finding the axes of reduced vectors."""
+    image: int
+    """Bytes of the reduced vectors of one row; 0 if all features are compared."""
     read: float
     """Reading, checking and hashing one row."""
     insert: float
@@ -50,6 +57,8 @@ class Constants(NamedTuple):
     look: float
     """Looking for one row in the cells of a tree of `measured` points. That grows with the square
     root of the number of points."""
+    width: float
+    """How many of them are opened for a row. That grows alike."""
     others: float
     """Everything else about a search in cells, such as comparing a row with its own batch."""
     renew: float
@@ -97,6 +106,21 @@ def tree_seconds(constants: Constants, n_rows: int) -> float:
     return total
 
 
+def axes_of_one_machine(n_rows: int) -> tuple[int, int]:
+    """How often axes are found anew while a tree grows, and how many rows are rotated in all: each
+    when it comes, and those that are there whenever there are other axes."""
+    times, n_rotated, number = 0, n_rows, SMALLEST_SAMPLED
+    while number < n_rows:
+        times, n_rotated, number = times + 1, n_rotated + number, GROWTH * number
+    return times, n_rotated
+
+
+def opening_bytes(constants: Constants, n_rows: int) -> int:
+    """What a thread needs to see which cells are the nearest ones of its rows."""
+    width = constants.width * max(1.0, n_rows / constants.measured) ** 0.5
+    return int(4 * min(KEPT, TASK_ROWS * min(REACH * width, n_rows / 8)))
+
+
 def exact_plan(
     constants: Constants, n_rows: int, n_features: int, n_workers: int, *, held: int, k: int = 5,
     many: bool = True,
@@ -110,22 +134,22 @@ def exact_plan(
     n_blocks = -(-n_rows // block_rows)
     n_tasks = n_blocks**2 / 2 / task_blocks + n_blocks / 2
     row_bytes = 4 * n_features
-    image_bytes = min(4 * (2 * 128 + 32 + 3) + 8, 2 * row_bytes) if constants.rotate else 0
     constants = _crowded(constants) if many or n_workers > 1 else constants
     search = n_rows**2 / 2 * constants.pair
     tree = tree_seconds(constants, n_rows)
     memory = tree_bytes(n_rows, n_features)
     if not many:
-        search += n_rows * (constants.first + constants.row + 3 * constants.rotate)
-        search += constants.axes
-        # Threads search while the tree takes in what was found.
+        times, n_rotated = axes_of_one_machine(n_rows)
+        search += n_rows * (constants.first + constants.row) + n_rotated * constants.rotate
+        # Threads search while the tree takes in what was found; one finds axes, others wait.
         seconds = (search + tree) / n_workers
         search /= min(n_workers, SEARCHING)
         seconds = max(seconds, search, tree) * (WAITING if n_workers > 1 else 1)
-        memory += n_rows * image_bytes
+        seconds, search = seconds + times * constants.axes, search + times * constants.axes
+        memory += n_rows * constants.image + LARGEST_ROWS * row_bytes
         return Plan(seconds, search, tree, memory, 0, n_rows * row_bytes, 0)
     # A worker that cannot keep everything reads, and reduces, what each task needs anew.
-    everything = n_rows * (row_bytes + image_bytes)
+    everything = n_rows * (row_bytes + constants.image)
     times_read = min(n_workers, n_blocks) + (n_blocks / 2 if everything > held else 0)
     search += n_tasks * (constants.task + block_rows * constants.first)
     search += n_rows * (constants.row + (constants.rotate + constants.read) * times_read)
@@ -161,7 +185,8 @@ def cells_plan(
     if many:
         # An eighth of the points of a search is later than the cells.
         tree += others + looking / 8
-        search = looking * 7 / 8 / n_workers
+        n_tasks = sum(-(-length // range_rows(length)) for _, length in made)
+        search = (looking * 7 / 8 + n_tasks * constants.task) / n_workers
         # The tree waits for the first rows after each renewal, and workers for the last ones.
         n_waiting = sum(min(length, block_rows, PART_ROWS) for _, length in made)
         waiting = n_waiting * (looking * 7 / 8 + tree) / n_rows + renewing
@@ -170,9 +195,13 @@ def cells_plan(
         search = (looking + others) / n_workers + renewing
         seconds = search + tree
     held = n_rows * (row_bytes * 9 / 8 + 60)
-    # The driver keeps points that came since, in arrays that double; threads share the tree's.
-    later = n_rows * 3 // 10 if many else n_rows // 8
-    memory = tree_bytes(n_rows, n_features) + (PER_ROW + 12) * n_rows + later * row_bytes
+    # The driver has lists of its own, of the points that came since the cells were made. By reduced
+    # vectors all points are looked at for a sample of rows.
+    memory = tree_bytes(n_rows, n_features) + n_rows * (constants.image + cells_bytes(n_features))
+    if many:
+        memory += (PER_ROW + 12) * n_rows + 2 * block_rows * row_bytes
+    else:
+        memory += n_workers * opening_bytes(constants, n_rows) + LARGEST_ROWS * row_bytes
     return Plan(
         seconds=seconds,
         search=search,
@@ -186,7 +215,7 @@ def cells_plan(
 
 def _crowded(constants: Constants) -> Constants:
     """Costs on machines of which all processors are busy."""
-    kept = ("growth", "measured", "crowd")
+    kept = ("growth", "width", "measured", "crowd", "image")
     slower: dict[str, Any] = {
         name: value * constants.crowd
         for name, value in constants._asdict().items()
@@ -206,8 +235,8 @@ def renewals(n_rows: int) -> Iterator[tuple[int, int]]:
 
 def _worker_bytes(held: float, n_rows: int, block_rows: int, row_bytes: int) -> int:
     """What a worker keeps, and a block that it reads; or more, while one of them looks for copies,
-    or for axes, of which the sample is there twice."""
-    sample = 2 * min(n_rows, SAMPLE) * row_bytes
+    or for axes."""
+    sample = min(n_rows, SAMPLE) * row_bytes
     return int(max(max(held, sample) + block_rows * row_bytes, _COMPARED * n_rows))
 
 

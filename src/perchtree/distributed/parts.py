@@ -46,6 +46,8 @@ def load_part(
         reader = container.Reader(path, (_SECTION,))
         wanted = reader.names(_SECTION) if names is None else names
         return reader.meta(_SECTION), {name: reader.read(_SECTION, name) for name in wanted}
+    except PermissionError:
+        raise  # to have it made again would not help
     except (CorruptFileError, OSError):
         raise MissingPartError(path) from None
 

@@ -67,6 +67,10 @@ class Run:
     def __init__(self, job: Job, workers: Workers, show: Callable[[Figures], None]) -> None:
         self.job, self._workers, self._show = job, workers, show
         self._due: deque[Task] = deque()
+        self._searches: Iterator[Task] = iter(())
+        """Tasks that come after all that are due; there may be millions of them."""
+        self._drawn = job.n_blocks, 0
+        """The block, and the first block compared with it, of the last of these that was taken."""
         self._begun: dict[Handle, Task] = {}
         self._done: set[Path] = set()
         self._doing = "reading"
@@ -110,13 +114,13 @@ class Run:
         if not search:
             self._left, self._n_tasks = [], 0
             return
-        for block in range(job.n_blocks):
-            for span in job.spans(block):
-                task = self._search_task(block, span)
-                if block < first_block or task.path.exists():
-                    self._count(task)
-                else:
-                    self._due.append(task)
+        self._left[:first_block] = [0] * first_block
+        self._drawn = first_block, -job.n_base - 1
+        self._searches = (
+            self._search_task(block, span)
+            for block in range(first_block, job.n_blocks)
+            for span in job.spans(block)
+        )
         self.advance(0)
 
     def _search_task(self, block: int, span: range) -> Task:
@@ -168,6 +172,8 @@ class Run:
                 self._due.appendleft(task)
 
     def _is_coming(self, task: Task) -> bool:
+        if task.kind == SEARCH and (task.about[0], task.about[1].start) > self._drawn:
+            return True
         return task in self._due or task in self._begun.values()
 
     # Tasks
@@ -178,16 +184,30 @@ class Run:
 
     def advance(self, seconds: float) -> None:
         """Keep workers busy, and take notice of what is done; wait for that, if asked to."""
-        most = max(1, _AHEAD * self._workers.n_workers)
-        while self._due and len(self._begun) < most:
-            task = self._due.popleft()
-            self._begun[self._workers.submit(task.kind, *task.about)] = task
+        self._begin_more()
         if self._begun:
             for handle, missing in self._workers.wait(list(self._begun), seconds):
                 self._take_notice(handle, missing)
+            self._begin_more()
         if time.monotonic() - self._shown_at > _POLL:
             self._shown_at = time.monotonic()
             self._show(self.figures)
+
+    def _begin_more(self) -> None:
+        most = max(1, _AHEAD * self._workers.n_workers)
+        while len(self._begun) < most and (task := self._next()) is not None:
+            self._begun[self._workers.submit(task.kind, *task.about)] = task
+
+    def _next(self) -> Task | None:
+        """The next task to begin, if there is one."""
+        if self._due:
+            return self._due.popleft()
+        for task in self._searches:
+            self._drawn = task.about[0], task.about[1].start
+            if not task.path.exists():
+                return task
+            self._count(task)
+        return None
 
     def _take_notice(self, handle: Handle, missing: Missing | None) -> None:
         task = self._begun.pop(handle)
@@ -269,6 +289,7 @@ class Run:
     def stop(self) -> None:
         """Cancel tasks that nobody waits for."""
         self._due.clear()
+        self._searches = iter(())
         self._workers.cancel(list(self._begun))
         self._begun.clear()
 

@@ -14,7 +14,7 @@ from ..encode.interface import Encoder, encode_texts, plain_texts
 from ..inputs.batches import Batch, InputError, Ranged
 from ..search.axes import find_axes
 from ..search.exact import AHEAD_ROWS
-from ..search.images import make_space
+from ..search.images import SMALLEST_SAMPLED, make_space
 from ..search.products import Nearest, Points, scan
 from ..search.scanning import MANY_ROWS, is_poor
 from .holding import Block, Held, save_axes
@@ -97,23 +97,25 @@ def find_copies(job: Job) -> None:
 def find_shared_axes(job: Job) -> None:
     """Principal axes of a sample of all rows; none, where comparing all features costs less."""
     blocks = range(-job.n_base, job.n_blocks)
-    share = -(-SAMPLE // len(blocks))
-    sample, lower, upper = [], [], []
+    share, n_rows = -(-SAMPLE // len(blocks)), 0
+    sample = np.empty((share * len(blocks), 0), np.float32)
+    lower, upper = [], []
     for block in blocks:
         rows = load_part(job.rows_path(block), ("rows",))[1]["rows"]
         if len(rows):
-            sample.append(rows[:: -(-len(rows) // share)].copy())  # a view would keep the block
+            if sample.shape[1] == 0:
+                sample = np.empty((len(sample), rows.shape[1]), np.float32)
+            picked = rows[:: -(-len(rows) // share)]
+            sample[n_rows : n_rows + len(picked)] = picked
+            n_rows += len(picked)
             lower.append(rows.min(axis=0))
             upper.append(rows.max(axis=0))
     axes = None
-    if sample:
-        rows = np.concatenate(sample)
+    # As on one machine: with fewer points axes are not worth their cost.
+    if n_rows >= SMALLEST_SAMPLED:
         bounds = np.stack([np.min(lower, axis=0), np.max(upper, axis=0)])
-        # As on one machine: with fewer points axes are not worth their cost.
-        if len(rows) >= 2048:
-            axes = find_axes(
-                Points(rows, np.arange(len(rows), dtype=np.int32)), bounds, job.k, AHEAD_ROWS
-            )
+        points = Points(sample[:n_rows], np.arange(n_rows, dtype=np.int32))
+        axes = find_axes(points, bounds, job.k, AHEAD_ROWS)
     save_part(job.axes_path, save_axes(axes))
 
 
@@ -137,7 +139,7 @@ def search_blocks(job: Job, held: Held, block: int, span: range) -> None:
     longest = min(job.task_blocks, job.n_base + job.n_blocks)
     is_telling = len(answers.ids) >= MANY_ROWS and 2 * len(span) >= longest
     if held.axes is not None and is_telling and is_poor(held.axes, n_pairs, total):
-        held.axes = None  # of this worker, for the rest of the job
+        held.give_up_axes()
     arrays = {"near": answers.near, "numbers": answers.ids}
     save_part(job.found_path(block, span), arrays, n_pairs=n_pairs, computed=int(total[1]))
 

@@ -20,8 +20,8 @@ READ, COPIES, AXES, SEARCH, CELLS = "read", "copies", "axes", "search", "cells"
 NOTHING = "nothing"
 """A task without work, to measure what one costs."""
 
-_held: dict[str, Any] = {}
-"""What was read for the job that this process works for, by its token."""
+_held: dict[tuple[str, Callable[[Job], Any]], Any] = {}
+"""What the last tasks of this process needed for their job, by its token, and what makes it."""
 
 
 class OtherMachineError(ValueError):
@@ -89,23 +89,29 @@ def check_folder(job: Job) -> None:
 
 def opened(job: Job) -> Ranged:
     """The input, if this machine sees the files that the fit was begun with."""
-    source = job.input.open()
+    source = _holding(job, _open)
     if fingerprint_of(source.files()) != job.files:
         raise OtherMachineError(
             f"machine {platform.node()} sees other files at {job.input.name} than this one did "
             "when it began: leave them as they are, on a path that all machines share"
         )
+    return source
+
+
+def _open(job: Job) -> Ranged:
+    source = job.input.open()
     if isinstance(source, Parquet) and job.n_features:
         source.n_features = job.n_features
     return source
 
 
-def _holding(job: Job, kind: Callable[[Job], T]) -> T:
-    """What this process holds for a job; what it held for another one is forgotten."""
-    if job.token not in _held:
+def _holding(job: Job, make: Callable[[Job], T]) -> T:
+    """What this process holds for a job; what it held for anything else is forgotten."""
+    key = job.token, make
+    if key not in _held:
         _held.clear()
-        _held[job.token] = kind(job)
-    held: T = _held[job.token]
+        _held[key] = make(job)
+    held: T = _held[key]
     return held
 
 

@@ -1,4 +1,4 @@
-"""Which encoder suits texts, where the user has named none."""
+"""Chooses an encoder for texts if the user has named none."""
 
 import itertools
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ def choose_encoder(texts: Sequence[str]) -> type[Hashed]:
 
 
 def describe_choice(encoder: Hashed) -> str:
-    """Why `choose_encoder` has taken this one."""
+    """Why `choose_encoder` has chosen this one."""
     than = "more than" if isinstance(encoder, Words) else "at most"
     return f"half of them have {than} {LONG} characters"
 

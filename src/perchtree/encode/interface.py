@@ -1,4 +1,4 @@
-"""What an encoder is, and how any of them is asked for vectors."""
+"""The interface of encoders, and how vectors are requested from them."""
 
 from collections.abc import Iterable
 from typing import Any, Protocol, runtime_checkable
@@ -19,13 +19,13 @@ class Encoder(Protocol):
 
 @runtime_checkable
 class Learner(Protocol):
-    """An encoder that gets better by a look at the texts to come."""
+    """An encoder that can learn from texts before it encodes them."""
 
     n_texts: int
     """How many texts it has learned from."""
 
     def learned(self, texts: Iterable[str]) -> "Encoder":
-        """An encoder that has learned from these texts; itself it stays as it is."""
+        """A new encoder that has learned from these texts."""
         ...
 
     def encode(self, texts: list[str]) -> Any: ...
@@ -46,7 +46,7 @@ def plain_texts(texts: Any) -> list[str]:
 
 
 def encode_texts(encoder: Encoder, texts: list[str]) -> NDArray[Any]:
-    """Ask an encoder for the vectors of texts, and check what it answers."""
+    """Ask an encoder for the vectors of texts, and check the result."""
     vectors = np.asarray(encoder.encode(texts))
     if vectors.ndim != 2 or len(vectors) != len(texts) or vectors.dtype.kind not in "iuf":
         raise ValueError(

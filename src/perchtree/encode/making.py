@@ -1,4 +1,4 @@
-"""Encoders by name, and how one is kept in a file."""
+"""Encoders by name, and how they are stored in files."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -67,7 +67,7 @@ class Remembered:
         return self._model.encode(texts)
 
     def recognised(self, encoder: Encoder) -> Encoder:
-        """The encoder, if it makes the vectors that it made then; otherwise a ValueError."""
+        """The encoder, if it still makes the same vectors; otherwise a ValueError."""
         found = encode_texts(encoder, [_PROBE])[0]
         if found.shape != self.probe.shape or not np.allclose(found, self.probe, atol=1e-3):
             raise ValueError(
@@ -78,7 +78,7 @@ class Remembered:
 
 
 def same_encoder(known: Encoder, given: str | Encoder) -> Encoder:
-    """The encoder to go on with, where a user names one for vectors that have one already."""
+    """The encoder to continue with if a user names one for vectors that already have one."""
     wanted = make_encoder(given)
     if name_of(wanted) != name_of(known):
         raise ValueError(

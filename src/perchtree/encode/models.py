@@ -85,7 +85,8 @@ def load_sentence_transformers(name: str) -> Model:
 
 
 def load_object(name: str) -> Encoder:
-    """One's own encoder: `module:object`, where the object, or what it makes, has `encode`."""
+    """The user's own encoder: `module:object`, where the object, or what it returns, has
+    `encode`."""
     module_name, _, attribute = name.partition(":")
     try:
         found: Any = importlib.import_module(module_name)

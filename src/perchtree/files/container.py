@@ -14,11 +14,13 @@ were BLAKE2b, which took many times as long. They find accidental damage. Neithe
 who changes a file can change its checksums, so all that is read is validated as well.
 
 The header is {"sections": {name: {"meta": ..., "optional": ..., "arrays": [...]}}};
-each array has a name, dtype, shape and checksum. In format 1 it was {"meta": ..., "arrays": [...]},
+each array has a name, dtype, shape and checksum. If it is compressed, "zstd" is its length in the
+file, to which the checksum belongs. In format 1 the header was {"meta": ..., "arrays": [...]},
 which is read as one section. Equal content makes equal bytes: everything is in alphabetical order.
 
 What the header says is compared with the size of the file before anything is allocated, so a file
-cannot ask for more memory than it has bytes. There is no pickle anywhere.
+cannot ask for more memory than it has bytes, or a few hundred times of that if it is compressed:
+there are more zeros behind an array that would ask for more. There is no pickle anywhere.
 """
 
 import hashlib
@@ -35,7 +37,11 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from .._aligned import aligned
+from .._mapped import Mapped
+from .._system import allocate
 from ..errors import CorruptFileError
+from .compression import MOST, compressed, decompress
 from .replacing import replacing
 
 MAGIC = b"\x89PERCH\r\n"
@@ -48,6 +54,7 @@ _CHECKSUM = 16
 _BEFORE = _PREFIX.size + _CHECKSUM
 _ALIGNMENT = 64
 _LONGEST_HEADER = 2**20
+_LONGEST_ARRAY = 2**60
 _PIECE = 2**20  # bytes that are hashed and written, or read and hashed, while they are in the cache
 
 _DTYPES = ("|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8")
@@ -72,55 +79,85 @@ class Part(NamedTuple):
     dtype: str
     shape: tuple[int, ...]
     checksum: str
+    zstd: int | None = None
+    """How many bytes it has in the file, if it is compressed."""
 
     @property
     def length(self) -> int:
-        """Number of bytes, without the zeros that follow."""
-        return math.prod(self.shape) * np.dtype(self.dtype).itemsize
+        """Number of bytes."""
+        return math.prod(self.shape) * self.item
+
+    @property
+    def item(self) -> int:
+        """Number of bytes of a value."""
+        return np.dtype(self.dtype).itemsize
+
+    @property
+    def stored(self) -> int:
+        """Number of bytes in the file, without the zeros that follow."""
+        return self.length if self.zstd is None else self.zstd
+
+    @property
+    def space(self) -> int:
+        """The same with the zeros."""
+        least = max(self.stored, -(-self.length // MOST))
+        return least + -least % _ALIGNMENT
+
+    def described(self) -> dict[str, Any]:
+        """What the header says of it."""
+        return {name: value for name, value in self._asdict().items() if value is not None}
 
 
 # Writing
 
 
-def write(path: Path, sections: Mapping[str, Section], *, sync: bool = True) -> None:
+def write(
+    path: Path, sections: Mapping[str, Section], *, sync: bool = True, compress: bool = False
+) -> None:
     """Write a file, which replaces `path` when it is complete; see `replacing`."""
     sections = dict(sorted(sections.items()))
     parts = {
-        name: [_describe(*named) for named in sorted(section.arrays.items())]
+        name: [_describe(*named, compress=compress) for named in sorted(section.arrays.items())]
         for name, section in sections.items()
     }
     start = _start(sections, parts)
     with replacing(path, sync=sync) as file:
-        # Checksums are known when the arrays are written. Their length is known before: the
-        # arrays go first, and each is read from memory only once.
+        if not compress:
+            space = sum(part.space for own in parts.values() for part in own)
+            allocate(file.fileno(), len(start) + space)
+        # Checksums are known when the arrays are written. How long the header will be is known
+        # before: the arrays go first, and each is read from memory only once.
         file.seek(len(start))
         for name, section in sections.items():
             parts[name] = [
-                part._replace(checksum=_write_array(file, section.arrays[part.name]))
-                for part in parts[name]
+                _write_array(file, part, section.arrays[part.name]) for part in parts[name]
             ]
         file.seek(0)
-        file.write(_start(sections, parts))
+        file.write(_start(sections, parts, len(start)))
 
 
-def _describe(name: str, array: NDArray[Any]) -> Part:
-    """Describe an array that is not written yet, with a checksum of zeros."""
+def _describe(name: str, array: NDArray[Any], *, compress: bool) -> Part:
+    """Describe an array that is not written yet: with a checksum of zeros, and with the largest
+    length if it will be compressed."""
     dtype = array.dtype.newbyteorder("<").str
     if dtype not in _DTYPES or not 1 <= array.ndim <= 3:
         raise ValueError(
             f"array {name!r} of dtype {array.dtype} with {array.ndim} dimensions cannot be saved: "
             "make it an array of integers or floats with 1 to 3 dimensions"
         )
-    return Part(name, dtype, array.shape, "0" * 2 * _CHECKSUM)
+    zstd = _LONGEST_ARRAY - 1 if compress and array.size else None
+    return Part(name, dtype, array.shape, "0" * 2 * _CHECKSUM, zstd)
 
 
-def _start(sections: Mapping[str, Section], parts: Mapping[str, list[Part]]) -> bytes:
-    """All that comes before the arrays."""
+def _start(
+    sections: Mapping[str, Section], parts: Mapping[str, list[Part]], length: int = 0
+) -> bytes:
+    """All that comes before the arrays, at least so many bytes."""
     content = {
         name: {
             "meta": section.meta,
             "optional": section.optional,
-            "arrays": [part._asdict() for part in parts[name]],
+            "arrays": [part.described() for part in parts[name]],
         }
         for name, section in sections.items()
     }
@@ -128,6 +165,7 @@ def _start(sections: Mapping[str, Section], parts: Mapping[str, list[Part]]) -> 
         header = json.dumps({"sections": content}, sort_keys=True).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"settings that JSON cannot hold cannot be saved: {error}") from None
+    header = header.ljust(length - _BEFORE, b"\0")
     header += bytes(-(_BEFORE + len(header)) % _ALIGNMENT)
     if len(header) > _LONGEST_HEADER:
         raise ValueError(
@@ -138,26 +176,30 @@ def _start(sections: Mapping[str, Section], parts: Mapping[str, list[Part]]) -> 
     return prefix + bytes.fromhex(_checksum(VERSION, prefix, header)) + header
 
 
-def _write_array(file: BinaryIO, array: NDArray[Any]) -> str:
-    """Write an array and the zeros that follow it; the checksum of what was written."""
-    digest = _digest(VERSION)
-    for piece in _pieces(array):
+def _write_array(file: BinaryIO, part: Part, array: NDArray[Any]) -> Part:
+    """Write an array and the zeros that follow it; what the header says of it now."""
+    digest, length = _digest(VERSION), 0
+    pieces = _pieces(array)
+    for piece in pieces if part.zstd is None else compressed(pieces, part.item):
         digest.update(piece)
         file.write(piece)
-    file.write(bytes(-array.nbytes % _ALIGNMENT))
-    return str(digest.hexdigest())
+        length += len(piece)
+    zstd = None if part.zstd is None else length
+    part = part._replace(checksum=digest.hexdigest(), zstd=zstd)
+    file.write(bytes(part.space - length))
+    return part
 
 
 def _pieces(array: NDArray[Any]) -> Iterator[memoryview]:
-    """The bytes of an array. Only one that lies otherwise in memory is copied, piece by piece."""
+    """The bytes of an array, in pieces that are equal for equal arrays. Only one that lies
+    otherwise in memory is copied, piece by piece."""
     dtype = array.dtype.newbyteorder("<")
     if array.flags.c_contiguous and array.dtype == dtype:
         yield from _split(array)
         return
-    row = max(1, array.nbytes // max(1, len(array)))
-    rows = max(1, _PIECE // row)
-    for first in range(0, len(array), rows):
-        yield from _split(np.ascontiguousarray(array[first : first + rows], dtype))
+    step = _PIECE // array.itemsize
+    for first in range(0, array.size, step):
+        yield from _split(array.flat[first : first + step].astype(dtype, copy=False))
 
 
 def _split(array: NDArray[Any]) -> Iterator[memoryview]:
@@ -235,6 +277,12 @@ class Reader:
         """Names of the arrays of a section, in alphabetical order (in format 1: as written)."""
         return list(self._section(section).parts)
 
+    @property
+    def is_compressed(self) -> bool:
+        """Whether any array is."""
+        stored = self._sections.values()
+        return any(part.zstd is not None for own in stored for part, _ in own.parts.values())
+
     def part(self, section: str, name: str) -> Part:
         """What the header says of an array."""
         return self._find(section, name)[0]
@@ -248,9 +296,11 @@ class Reader:
         if part.length == 0:
             array = np.empty(part.shape, part.dtype)
         elif mmap:
-            array = np.asarray(np.memmap(self._file, part.dtype, "c", place, part.shape))
+            if part.zstd is not None:
+                raise ValueError(f"{name!r} is compressed, so it cannot be mapped")
+            array = Mapped.of(self._file, place, part.shape, np.dtype(part.dtype))
         else:
-            array = np.empty(part.shape, part.dtype)
+            array = aligned(part.shape, part.dtype)
             if not self._read_into(array, part, place):
                 raise CorruptFileError(
                     f"{self.path} is damaged: in section {section!r}, {name!r} does not match its "
@@ -262,13 +312,29 @@ class Reader:
         """Fill an array from the file; False if it or the zeros after it are not as written."""
         digest = _digest(self.version)
         self._file.seek(place)
-        for piece in _split(array):
-            if self._file.readinto(piece) != len(piece):
-                return False
+        if part.zstd is None:
+            for piece in _split(array):
+                if self._file.readinto(piece) != len(piece):
+                    return False
+                digest.update(piece)
+        elif not decompress(self._stored(part, digest), _split(array), part.item):
+            return False
+        return digest.hexdigest() == part.checksum and self._are_zeros(part.space - part.stored)
+
+    def _stored(self, part: Part, digest: Any) -> Iterator[bytes]:
+        """The bytes of a compressed array, as they are."""
+        for first in range(0, part.stored, _PIECE):
+            piece = self._file.read(min(_PIECE, part.stored - first))
             digest.update(piece)
-        padding = -part.length % _ALIGNMENT
-        whole = bool(digest.hexdigest() == part.checksum)
-        return self._file.read(padding) == bytes(padding) and whole
+            yield piece
+
+    def _are_zeros(self, length: int) -> bool:
+        """Whether so many zeros come next in the file."""
+        for first in range(0, length, _PIECE):
+            expected = min(_PIECE, length - first)
+            if self._file.read(expected) != bytes(expected):
+                return False
+        return True
 
     def _section(self, section: str) -> _Stored:
         if section not in self._sections:
@@ -314,7 +380,7 @@ def _parse(version: int, header: bytes, place: int) -> tuple[dict[str, _Stored],
             if part.name in parts:
                 raise ValueError
             parts[part.name] = part, place
-            place += part.length + -part.length % _ALIGNMENT
+            place += part.space
         meta, optional = entry["meta"], entry["optional"]
         if not isinstance(meta, dict) or not isinstance(optional, bool):
             raise ValueError
@@ -323,13 +389,16 @@ def _parse(version: int, header: bytes, place: int) -> tuple[dict[str, _Stored],
 
 
 def _as_part(entry: Any) -> Part:
-    part = Part(entry["name"], entry["dtype"], tuple(entry["shape"]), entry["checksum"])
+    shape, zstd = tuple(entry["shape"]), entry.get("zstd")
+    part = Part(entry["name"], entry["dtype"], shape, entry["checksum"], zstd)
     if not isinstance(part.name, str) or part.dtype not in _DTYPES or not 1 <= len(part.shape) <= 3:
         raise ValueError
     if not all(type(n) is int and 0 <= n < 2**40 for n in part.shape):
         raise ValueError
     # NumPy refuses an array without elements, too, if its other dimensions are too large.
-    if math.prod(max(n, 1) for n in part.shape) >= 2**60:
+    if math.prod(max(n, 1) for n in part.shape) >= _LONGEST_ARRAY:
+        raise ValueError
+    if zstd is not None and not (type(zstd) is int and 0 < zstd < _LONGEST_ARRAY and part.length):
         raise ValueError
     return part
 

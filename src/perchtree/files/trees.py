@@ -47,7 +47,9 @@ MAPPED = ("points", "boxes", "means")
 """Arrays that may be mapped unverified: no kernel uses their values as places."""
 
 
-def save_tree(path: str | Path, stored: StoredTree, others: Mapping[str, Contents]) -> None:
+def save_tree(
+    path: str | Path, stored: StoredTree, others: Mapping[str, Contents], *, compress: bool = False
+) -> None:
     """Save a tree, and sections beside it."""
     settings, tree, _, index = stored
     state = dict(zip(STATE, tree.state.tolist(), strict=True))
@@ -56,7 +58,12 @@ def save_tree(path: str | Path, stored: StoredTree, others: Mapping[str, Content
     sections = {TREE: container.Section(meta, arrays)}
     if index:
         sections[INDEX] = container.Section({}, index)
-    container.write(Path(path), sections | _packed(others))
+    container.write(Path(path), sections | _packed(others), compress=compress)
+
+
+def is_compressed(path: str | Path) -> bool:
+    """Whether a file is."""
+    return container.Reader(Path(path), KNOWN).is_compressed
 
 
 def save_sections(path: str | Path, others: Mapping[str, Contents]) -> None:
@@ -88,6 +95,8 @@ def load_tree(
     they are compared with their checksums, but not with each other.
     """
     reader = container.Reader(Path(path), KNOWN)
+    if mmap and reader.is_compressed:
+        raise ValueError(f"{path} is compressed, so it cannot be mapped: load it without mmap")
     read = format1.read if reader.version == 1 else _read
     try:
         stored, others = read(reader, MAPPED if mmap else ())

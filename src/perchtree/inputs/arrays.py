@@ -88,7 +88,7 @@ class NpyFile:
             raise InputError(
                 "a .npy file has no named columns; use .npz, Parquet, CSV or JSON Lines for that"
             )
-        self._files = sorted(path.rglob("*.npy")) if path.is_dir() else [path]
+        self._path, self._files = path, _files_of(path)
         if not self._files:
             raise InputError("there are no .npy files in this folder")
         self._maps, self._row_bytes = self._map_all()
@@ -117,11 +117,11 @@ class NpyFile:
         return maps, widest
 
     def _within(self, file: Path) -> str:
-        """What errors put before what they say about one of several files."""
+        """The prefix of errors about one of several files."""
         return "" if str(file) == self.name else f"{file.relative_to(self.name)}, "
 
     def files(self) -> list[File]:
-        return [File.at(file) for file in self._files]
+        return [File.at(file) for file in _files_of(self._path)]
 
     def batches(self, n_rows: int) -> Iterator[Batch]:
         return self.between(0, self.size or 0, n_rows)
@@ -162,6 +162,10 @@ class NpyFile:
         own = row if self._order is None else int(self._order[row])
         place = int(np.searchsorted(self._starts, own, side="right")) - 1
         return self._within(self._files[place]) + numbered(own - int(self._starts[place]))
+
+
+def _files_of(path: Path) -> list[Path]:
+    return sorted(path.rglob("*.npy")) if path.is_dir() else [path]
 
 
 def _map(path: Path) -> tuple[NDArray[Any], int]:

@@ -28,7 +28,7 @@ MAX_BATCH = 2**28
 
 
 class InputError(ValueError):
-    """Something is wrong with an input; the message says where, and what to do."""
+    """Something is wrong with an input; the message says where and what to do."""
 
 
 class Columns(NamedTuple):
@@ -114,7 +114,7 @@ def _no_column(name: str, names: Sequence[str]) -> str:
 
 
 def check_unique(names: Sequence[str]) -> None:
-    """Refuse columns of which two have the same name."""
+    """Reject columns if two have the same name."""
     twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         raise InputError(f"two columns are called {short_name(twice[0])}: rename one")
@@ -170,7 +170,7 @@ class Batch(NamedTuple):
     bad: list[Problem]
     """The rows in this range that cannot be used."""
     done: int
-    """How much of the input was read, in the unit of `Source.size`."""
+    """How much of the input has been read, in the unit of `Source.size`."""
 
     def only(self, kept: NDArray[np.bool_]) -> "Batch":
         """This batch reduced to some of its rows."""

@@ -41,23 +41,17 @@ class Parquet:
     def __init__(self, path: Path | str, columns: Columns) -> None:
         self._pa = load_pyarrow()
         self.name = str(path)
-        self._store: Store | None = None
-        self._files: list[PurePath]
-        if isinstance(path, Path):
-            self._root: PurePath = path
-            self._files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
-        else:
-            self._store = Store(path)
-            self._root = self._store.place
-            self._files = [PurePosixPath(file.name) for file in self._store.files()]
-        if not self._files:
+        self._store = None if isinstance(path, Path) else Store(path)
+        self._root: PurePath = Path(path) if self._store is None else self._store.place
+        files = self._listed()
+        if not files:
             raise InputError("there are no .parquet files in this folder")
-        counts = list(map(self._count_rows, self._files))
+        counts = list(map(self._count_rows, files))
         self.size: int | None = sum(counts)
         starts = itertools.accumulate(counts, initial=0)
-        self._counted = list(zip(self._files, starts, counts, strict=False))
+        self._counted = list(zip(files, starts, counts, strict=False))
         """Each file, the number of its first row, and how many it has."""
-        with self._open(self._files[0]) as opened:
+        with self._open(files[0]) as opened:
             schema = opened.schema_arrow
         check_unique(schema.names)
         self._companions = columns.companions(schema.names)
@@ -95,7 +89,14 @@ class Parquet:
     def files(self) -> list[File]:
         if self._store is not None:
             return self._store.files()
-        return [File.at(Path(file)) for file in self._files]
+        return [File.at(Path(file)) for file in self._listed()]
+
+    def _listed(self) -> list[PurePath]:
+        """The files that are there now."""
+        if self._store is not None:
+            return [PurePosixPath(file.name) for file in self._store.files()]
+        root = Path(self._root)
+        return [*sorted(root.rglob("*.parquet"))] if root.is_dir() else [root]
 
     def batches(self, n_rows: int) -> Iterator[Batch]:
         return self.between(0, self.size or 0, n_rows)

@@ -97,6 +97,23 @@ class Axes(NamedTuple):
         return Image(whole, few, rests, keep * squared)
 
 
+def image_bytes(axes: Axes) -> int:
+    """What the image of a point takes, and the mark that it is its image."""
+    return _image_bytes(*axes.splits)
+
+
+def most_image_bytes(n_features: int, n_rows: int) -> int:
+    """The most that it may take if so many rows are searched for at a time; 0 if comparing all
+    features can only cost less."""
+    if pair_cost(SPLITS[0]) >= WORTHWHILE * product_cost(n_features, n_rows):
+        return 0
+    return _image_bytes(min(FEW, n_features), 0, min(2 * SPLITS[-1], n_features))
+
+
+def _image_bytes(n_few: int, _: int, n_columns: int) -> int:
+    return 4 * (n_columns + n_few + 3) + 8 + 4
+
+
 def rounding_of(n_features: int, n_columns: int) -> float:
     """`rounding` as Python can call it."""
     function = getattr(rounding, "py_func", rounding)

@@ -14,19 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _arrays
-from .._kernels.cells import CELL, Cells, link_rows, unlink_free
+from .._kernels.cells import Cells, link_rows, unlink_free
 from .._kernels.numbering import row_of
 from .._kernels.prepared import look_up
 from .._kernels.sampling import is_sampled
 from .._kernels.schema import (
-    BY_ID,
     CELLS_CHECKED,
     CELLS_FOUND,
     DISTANCES,
     LEAF,
-    N_LEAVES,
     N_POINTS,
-    NEAR,
     NEXT_ID,
     NONE,
     POINT_ROWS,
@@ -37,13 +34,13 @@ from .._kernels.schema import (
 )
 from .._kernels.visiting import Batch, list_batch, search_all_before, search_batch
 from . import renewing
-from .copies import Copies
+from .copies import PER_POINT, Copies
 from .interface import Finder, Leaves, Part, Rows, Search
 from .products import Nearest
-from .renewing import choose_width, new_cells
+from .renewing import CELL_SIZE, choose_width, new_cells
 from .restoring import restored_cells, restored_numbers
 from .threads import run_tasks
-from .visiting import visit_cells
+from .visiting import visit_all, visit_cells, with_room
 
 SMALLEST_TREE = 4096
 """With fewer points, all of them are looked at."""
@@ -53,6 +50,8 @@ _ENOUGH = 64
 """Points that must have come since, to tell how many cells have to be opened for new ones."""
 _TASK_ROWS = 64
 """Rows that a thread takes at a time."""
+_LISTED = 16
+"""Bytes of each row in lists of cells, and of each id."""
 PART_ROWS = 4096
 _PART_CELLS = 2**22
 """Rows that are searched together, and cells that are opened for all of them."""
@@ -149,13 +148,9 @@ class CellsSearch(Search):
         if n_points < SMALLEST_TREE:
             return
         cells = new_cells(tree)
-        if before is None or next_id - before.since < _ENOUGH:
-            width = choose_width(tree, cells, None, self._recall, self._exact)
-        else:
-            width = choose_width(tree, before.cells, before.since, self._recall, self._exact)
         self._state = State(
             cells,
-            width=min(width, len(cells.centres)),
+            width=self._choose_width(tree, cells, before),
             fullest=max(16 * renewing.CELL_SIZE, 4 * int(np.sqrt(n_points))),
             since=next_id,
             renewal=next_id + n_points // AGAIN,
@@ -163,6 +158,20 @@ class CellsSearch(Search):
         done[RENEWALS] += 1
         if self._elsewhere is not None:
             self._elsewhere.renewed(tree, self._state)
+
+    def _choose_width(self, tree: Tree, cells: Cells, before: State | None) -> int:
+        """How many of these cells to open, as the latest points tell.
+
+        They tell what it took in the cells before; of more cells it takes more, about as the root
+        grows. Where they are too few, older points tell, which find their neighbours too easily:
+        so only half as many may be missed.
+        """
+        if before is None or int(tree.state[NEXT_ID]) - before.since < _ENOUGH:
+            width: float = choose_width(tree, cells, None, (1 + self._recall) / 2, self._exact)
+        else:
+            width = choose_width(tree, before.cells, before.since, self._recall, self._exact)
+            width *= np.sqrt(len(cells.centres) / len(before.cells.centres))
+        return min(max(1, round(width)), len(cells.centres))
 
     def _find_ahead(
         self, tree: Tree, state: State, rows: Rows, done: Counts
@@ -179,7 +188,7 @@ class CellsSearch(Search):
         copied = self._copies.find_before(tree, rows)
         batch = Batch(
             rows, next_id, opened,
-            np.full_like(state.cells.heads, NONE), np.empty(len(rows), np.int32),
+            np.full_like(state.cells.counts, NONE), np.empty(len(rows), np.int32),
             state.cells.counts.copy(),
         )  # fmt: skip
         n_rows = list_batch(batch, copied == NONE, state.fullest)
@@ -229,14 +238,16 @@ class CellsSearch(Search):
         self, tree: Tree, batch: Batch, row: int, is_new: NDArray[np.bool_], k: int
     ) -> Nearest:
         """The k nearest leaves of a row of a batch, in the tree and among new rows before it."""
-        exact = self._exact.nearest(
-            tree, batch.rows[row : row + 1], min(k, int(tree.state[N_LEAVES])), _arrays.make_work()
-        )
         found = Nearest.unknown(1, k)
-        found.near[:, : exact.leaves.shape[1]] = exact.distances[:, :, NEAR]
-        found.ids[:, : exact.leaves.shape[1]] = exact.leaves[:, :, BY_ID]
-        search_all_before(batch, row, is_new, found.near[0], found.ids[0])
-        return Nearest(found.near[0], found.ids[0])
+        near, ids = found.near[0], found.ids[0]
+        visit_all(tree, batch.rows[row], near, ids)
+        search_all_before(batch, row, is_new, near, ids)
+        return Nearest(near, ids)
+
+    def estimate_bytes(self, tree: Tree, n_points: int) -> int:
+        """Cells, and what exact search keeps: that tells how many cells have to be opened."""
+        own = n_points * cells_bytes(tree.points.shape[1])
+        return own + self._exact.estimate_bytes(tree, n_points)
 
     # Keeping cells up to date
 
@@ -251,12 +262,9 @@ class CellsSearch(Search):
         if own_start != start or len(own) < len(rows):
             points = np.ascontiguousarray(tree.points[rows])
             own = self._look(tree, self._state, points, 1, _arrays.make_work())[1][:, 0].copy()
-        lists = self._state.cells.lists
-        if len(lists) < len(tree.points):
-            larger = np.full((len(tree.points), lists.shape[1]), NONE, np.int32)
-            larger[: len(lists)] = lists
-            self._state = self._state._replace(cells=self._state.cells._replace(lists=larger))
-        link_rows(self._state.cells, rows, own[: len(rows)])
+        cells = with_room(self._state.cells, len(tree.points), len(rows))
+        self._state = self._state._replace(cells=cells)
+        link_rows(cells, rows, own[: len(rows)])
         self._rows_of = _written(self._rows_of, start, rows)
 
     def removed(self, tree: Tree, ids: NDArray[np.int64]) -> None:
@@ -274,8 +282,9 @@ class CellsSearch(Search):
             "regions": cells.regions.copy(),
             "centres": cells.centres.copy(),
             "starts": cells.starts,
-            "cells": cells.lists[: int(tree.state[POINT_ROWS]), CELL].copy(),
+            "cells": cells.own[: int(tree.state[POINT_ROWS])].copy(),
             "numbers": np.array(numbers, np.int64),
+            "hashes": self._copies.kept(tree),
         }
 
     def restore(self, tree: Tree, kept: Mapping[str, NDArray[Any]]) -> None:
@@ -284,6 +293,8 @@ class CellsSearch(Search):
         if kept:
             self._state = State(restored_cells(tree, kept), *restored_numbers(kept))
             self._rows_of = row_of(tree.ids[:next_id, LEAF])
+            if "hashes" in kept:
+                self._copies.restore(tree, kept["hashes"])
 
     # Asking
 
@@ -301,6 +312,11 @@ class CellsSearch(Search):
             exact = self.nearest(tree, np.ascontiguousarray(rows[short]), k, done)
             answers.distances[short], answers.leaves[short] = exact
         return answers
+
+
+def cells_bytes(n_features: int) -> int:
+    """What cells take, about, per point: its share of a centre, lists, and the hash of its row."""
+    return 4 * n_features // (CELL_SIZE // 2) + _LISTED + PER_POINT
 
 
 def _written(array: NDArray[np.int32], start: int, values: NDArray[np.int32]) -> NDArray[np.int32]:

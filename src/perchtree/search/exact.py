@@ -142,6 +142,9 @@ class ScanSearch(Search):
         done += search.done
         return Leaves.of_points(tree, *search.answers)
 
+    def estimate_bytes(self, tree: Tree, n_points: int) -> int:
+        return self._images.estimate_bytes(tree, n_points)
+
     def _cheaper(self, tree: Tree, rows: Rows, k: int, done: Counts) -> Search | None:
         """A search that costs less than a scan of these rows, if one is known."""
         return None
@@ -154,6 +157,12 @@ class AutoSearch(ScanSearch):
         super().__init__(k, n_jobs)
         self._astar = AStarSearch(k)
         self._choices: dict[int, Choice] = {}
+
+    def estimate_bytes(self, tree: Tree, n_points: int) -> int:
+        choice = self._choices.get(self.k)
+        if choice is not None and not choice.by_scan:  # no more of them will be made
+            return self._images.n_bytes
+        return super().estimate_bytes(tree, n_points)
 
     def _cheaper(self, tree: Tree, rows: Rows, k: int, done: Counts) -> Search | None:
         n_leaves, n_rows = int(tree.state[N_LEAVES]), len(rows)

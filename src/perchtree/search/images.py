@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._arrays import Growing
-from .._kernels.schema import NONE, Tree
-from .axes import FEW, Axes, Image, sample_axes
+from .._kernels.schema import N_POINTS, NONE, Tree
+from .axes import FEW, Axes, Image, image_bytes, most_image_bytes, sample_axes
 from .costs import pair_cost, product_cost, reduced_cost
 from .guesses import Guesses
 from .interface import SMALLEST
@@ -25,6 +25,9 @@ GROWTH = 4
 
 ROWS_AT_ONCE = 512
 """Rows that a thread rotates at a time."""
+
+MOST_AT_ONCE = 4096
+"""Images that are made, and points that are copied for it, at a time."""
 
 FEW_ROWS = 8
 """So few rows are compared by fewer coordinates: it is reading the points that takes time."""
@@ -129,6 +132,24 @@ class Images:
         is_open = self._number == 0 and n_points >= SMALLEST_SAMPLED
         return min(of_all, reduced_cost(FEW, pair_cost(FEW), n_rows)) if is_open else of_all
 
+    @property
+    def n_bytes(self) -> int:
+        """What the images take that there are."""
+        axes, marks = self._kept.axes, self._kept.marks
+        return 0 if axes is None else int(np.count_nonzero(marks)) * image_bytes(axes)
+
+    def estimate_bytes(self, tree: Tree, n_points: int) -> int:
+        """What images of so many points take, if it is as it was.
+
+        The most that it may be while too few points have come to know.
+        """
+        n_features = tree.points.shape[1]
+        if self._kept.axes is not None:
+            return n_points * image_bytes(self._kept.axes)
+        if self._number or tree.state[N_POINTS] >= SMALLEST_SAMPLED:
+            return 0  # they would cost more than they save, or it is A* that searches
+        return n_points * most_image_bytes(n_features, self._n_rows)
+
     def give_up(self) -> None:
         """Compare many rows by all features until axes are found anew: these leave too much."""
         self._kept.for_many = False
@@ -184,10 +205,14 @@ class Images:
         stale = stale[:most]
         if len(stale) == 0:
             return True
-        fresh = rotate_rows(kept.axes, points.rows[stale], n_jobs)
-        kept.image.put(stale, fresh)
-        kept.marks[stale] = marks[stale]
-        return fresh.is_finite
+        is_finite = True
+        for first in range(0, len(stale), MOST_AT_ONCE):  # or all points would be copied
+            part = stale[first : first + MOST_AT_ONCE]
+            fresh = rotate_rows(kept.axes, points.rows[part], n_jobs)
+            kept.image.put(part, fresh)
+            kept.marks[part] = marks[part]
+            is_finite = is_finite and fresh.is_finite
+        return is_finite
 
     def _renew(self, points: Points, next_id: int, bounds: NDArray[np.float32]) -> None:
         """Find axes anew if the number of points has reached the next fixed number."""

@@ -110,6 +110,10 @@ class Search(ABC):
     def removed(self, tree: Tree, ids: NDArray[np.int64]) -> None:  # noqa: B027
         """Take notice of points that were removed; for a search that keeps an index."""
 
+    def estimate_bytes(self, tree: Tree, n_points: int) -> int:
+        """About what the search will keep in memory of so many points, as far as it is known."""
+        return 0
+
     def kept(self, tree: Tree) -> dict[str, NDArray[Any]]:
         """What must be saved with the tree so that the search goes on as if it had not been."""
         return {}

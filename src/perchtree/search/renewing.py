@@ -3,40 +3,36 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from .._aligned import aligned
 from .._arrays import make_work
-from .._kernels.cells import CELL, Cells, count_cells, make_cells
+from .._kernels.cells import Cells, count_cells, make_cells
 from .._kernels.numbering import point_node, row_of
 from .._kernels.opening import Sample, find_needed
 from .._kernels.schema import BY_ID, FIRST, LEAF, N_LEAVES, NONE, POINT_ROWS, Tree
 from .interface import Search
-from .visiting import make_opening
+from .visiting import cells_without_points
 
 CELL_SIZE = 16
 """Points of a cell at most when it is made; about half as many on average."""
-SAMPLE = 256
+REGION_SHARE = 0.25
+"""Points of a region at most, times the square root of their number: so that a search looks at
+about as many regions as cells. Larger ones tell less about the points in them."""
+SAMPLE = 512
 """Points by which the number of cells to open is chosen."""
 _TOGETHER = 16
 """Of these, so many are compared with all cells at a time."""
 
 
 def new_cells(tree: Tree) -> Cells:
-    """The cells of a tree as it stands; there must be points in it.
-
-    Regions have at most as many points as the square root of their number: so a search looks at
-    about as many regions as cells.
-    """
-    region_size = max(CELL_SIZE, int(np.sqrt(tree.state[N_LEAVES])))
+    """The cells of a tree as it stands; there must be points in it."""
+    region_size = max(CELL_SIZE, int(REGION_SHARE * np.sqrt(tree.state[N_LEAVES])))
     counts = np.empty(2, np.int64)
     count_cells(tree, region_size, CELL_SIZE, counts)
     (n_regions, n_cells), d = counts.tolist(), tree.points.shape[1]
-    cells = Cells(
-        regions=np.empty((n_regions, d), np.float32),
-        centres=np.empty((n_cells, d), np.float32),
-        starts=np.empty(n_regions + 1, np.int32),
-        heads=np.empty(n_cells, np.int32),
-        counts=np.empty(n_cells, np.int32),
-        lists=np.empty((len(tree.points), 3), np.int32),
-    )
+    cells = cells_without_points(
+        aligned((n_regions, d)), aligned((n_cells, d)),
+        np.empty(n_regions + 1, np.int32), len(tree.points),
+    )  # fmt: skip
     make_cells(tree, cells, region_size, CELL_SIZE, np.empty((2, d)))
     return cells
 
@@ -46,7 +42,8 @@ def choose_width(tree: Tree, cells: Cells, since: int | None, recall: float, exa
 
     The points with ids from `since` on came when the cells stood, so they tell what it takes to
     find the neighbours of new points. Where there are none, points of which the cells were made are
-    looked for as if they were new; that takes a little less.
+    looked for as if they were new, each left out of the centre of its own cell; they are found a
+    little too easily.
     """
     (width,) = choose_widths(tree, cells, since, recall, exact, 1)
     return width
@@ -57,23 +54,23 @@ def choose_widths(
 ) -> list[int]:
     """What `choose_width` chooses by each of several samples."""
     rows, nearest = _sample(tree, since or 0, exact, n_samples * SAMPLE)
-    powers = 2 ** np.arange(31)
-    widths = np.unique(np.minimum(np.concatenate([powers, 3 * powers]), len(cells.centres)))
+    n_cells, n_regions = len(cells.centres), len(cells.regions)
+    widths = np.unique(np.minimum(np.outer([4, 5, 6, 7], 2 ** np.arange(29)) // 4, n_cells))
     if len(rows) == 0:
         return [1] * n_samples
     needed = np.empty(len(rows), np.int32)
-    memory = make_opening(cells, len(cells.centres), _TOGETHER)
-    together = len(memory.counts)
-    for first in range(0, len(rows), together):
-        part = slice(first, first + together)
-        own = np.column_stack([cells.lists[rows[part], CELL], cells.lists[nearest[part], CELL]])
+    for first in range(0, len(rows), _TOGETHER):
+        part = slice(first, first + _TOGETHER)
+        own = np.column_stack([cells.own[rows[part]], cells.own[nearest[part]]])
         if since is not None:
             own[:, 0] = NONE  # the cells were made without these points
         sample = Sample(
-            rows[part], nearest[part], own, np.empty((len(own), len(cells.centres)), np.float32),
+            rows[part], nearest[part], own,
+            np.empty((len(own), n_regions), np.float32), np.empty((len(own), n_cells), np.float32),
+            np.empty(n_regions, np.int64), np.empty(n_regions, np.int32),
             np.empty(tree.points.shape[1], np.float32),
         )  # fmt: skip
-        find_needed(tree.points, cells, memory, sample, widths, needed[part])
+        find_needed(tree.points, cells, sample, widths, needed[part])
     return [_enough(widths, needed[place::n_samples], recall) for place in range(n_samples)]
 
 

@@ -9,17 +9,17 @@ from numpy.typing import NDArray
 from .._kernels.cells import Cells, link_rows
 from .._kernels.numbering import point_node
 from .._kernels.schema import NONE, POINT_ROWS, SIZE, Tree
+from .visiting import cells_without_points, with_room
 
-SHAPES = {"regions": ("<f4", 2), "centres": ("<f4", 2), "starts": ("<i4", 1),
-          "cells": ("<i4", 1), "numbers": ("<i8", 1)}  # fmt: skip
-"""Arrays of a file, with their types and dimensions."""
+SHAPES = {"regions": (np.float32, 2), "centres": (np.float32, 2), "starts": (np.int32, 1),
+          "cells": (np.int32, 1), "numbers": (np.int64, 1), "hashes": (np.int32, 1)}  # fmt: skip
+"""Arrays of a file, with their types and dimensions. Older files have no hashes."""
 
 
 def restored_cells(tree: Tree, kept: Mapping[str, NDArray[Any]]) -> Cells:
     """Cells with their lists of rows; ValueError if they do not fit the tree."""
-    if set(kept) != set(SHAPES) or any(
-        kept[name].dtype != np.dtype(dtype) or kept[name].ndim != n_dims
-        for name, (dtype, n_dims) in SHAPES.items()
+    if {*kept, "hashes"} != set(SHAPES) or any(
+        (array.dtype.type, array.ndim) != SHAPES[name] for name, array in kept.items()
     ):
         raise ValueError("the arrays of its cells are not those that belong there")
     regions, centres, starts, own = (
@@ -39,15 +39,9 @@ def restored_cells(tree: Tree, kept: Mapping[str, NDArray[Any]]) -> Cells:
         and (own < len(centres)).all()
     ):
         raise ValueError("its cells do not fit its tree")
-    cells = Cells(
-        regions=regions,
-        centres=centres,
-        starts=starts,
-        heads=np.full(len(centres), NONE, np.int32),
-        counts=np.zeros(len(centres), np.int32),
-        lists=np.full((len(tree.points), 3), NONE, np.int32),
-    )
     rows = np.flatnonzero(lives).astype(np.int32)
+    cells = cells_without_points(regions, centres, starts, len(tree.points))
+    cells = with_room(cells, len(tree.points), len(rows))
     link_rows(cells, rows, np.ascontiguousarray(own[rows]))
     return cells
 

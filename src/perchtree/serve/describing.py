@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..clusters.exemplars import find_exemplar
-from ..clusters.names import Terms, name_groups
+from ..clusters.names import Counted, Keywords, Terms
 from .service import Service
 
 Ids = NDArray[np.int64]
@@ -27,23 +27,28 @@ class Topics:
         self._lock = threading.Lock()
         self._terms = Terms()
         self._places: dict[int, int] = {}
-        self._background: list[int] = []
+        self._background: frozenset[int] = frozenset()
+        self._everything = Counted(0, np.empty(0, np.int64), np.empty(0, np.int64))
+        """What texts of the background say."""
         self._next_id = 0
 
     def keywords(self, clusters: Sequence[Ids]) -> list[list[str]]:
-        """Keywords of clusters, given by ids; none if there are no texts."""
+        """Keywords of clusters, given by ids, whatever else is asked for; none without texts."""
         with self._lock:
             self._refresh()
             sampled = [_spread(ids, _MOST_MEMBERS).tolist() for ids in clusters]
             self._know([i for ids in sampled for i in ids])
-            if not self._terms.words:
-                return [[] for _ in clusters]
-            of_cluster = {i: number for number, ids in enumerate(sampled) for i in ids}
-            everything = list(dict.fromkeys([*of_cluster, *self._background]))
-            places = np.array([self._places[i] for i in everything])
-            groups = np.array([of_cluster.get(i, len(clusters)) for i in everything])
-            named = name_groups(self._terms, places, groups, len(clusters) + 1, KEYWORDS)
-            return named[: len(clusters)]
+            found = Keywords(self._terms.words, self._everything, KEYWORDS)
+            return [
+                found.of(
+                    self._counted(ids), self._counted([i for i in ids if i not in self._background])
+                )
+                for ids in sampled
+            ]
+
+    def _counted(self, ids: Sequence[int]) -> Counted:
+        places = np.array([self._places[i] for i in ids], np.int64)
+        return self._terms.counted(places, np.zeros_like(places), 1)[0]
 
     def _refresh(self) -> None:
         """Take another sample if there are a tenth more records, or too many words are kept."""
@@ -53,8 +58,9 @@ class Topics:
             return
         self._terms, self._places = Terms(), {}
         self._next_id = collection.next_id
-        self._background = _spread(collection.ids, _BACKGROUND).tolist()
-        self._know(self._background)
+        background = _spread(collection.ids, _BACKGROUND).tolist()
+        self._know(background)
+        self._background, self._everything = frozenset(background), self._counted(background)
 
     def _know(self, ids: list[int]) -> None:
         new = [i for i in dict.fromkeys(ids) if i not in self._places]

@@ -37,6 +37,8 @@ class Moments:
         with self._lock:
             if event is None or (self._events and event <= self._events[-1]):
                 return
+            if event == 0:
+                now = 0.0  # if nothing has happened by now, nothing had at any time before
             if len(self._times) > 1 and now - self._times[-2] < _APART:
                 self._times[-1], self._events[-1] = now, event
             else:

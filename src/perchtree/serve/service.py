@@ -40,6 +40,8 @@ class Service:
         self.versions = Versions(collection, lambda version: self._prepare(version))
         self.metrics = Metrics()
         self.moments = Moments(collection)
+        if self.standing.last_event == 0:
+            self.moments.note(0)
         self._watch()
         if len(collection):
             collection.tree.reserve(1)  # here, where nobody waits for it
@@ -71,6 +73,7 @@ class Service:
 
     def tell_change(self) -> None:
         """Wake up whoever waits for changes; call it in the event loop."""
+        self.versions.note_change()
         self.moments.note(self.standing.last_event)
         if self._changed is not None:
             self._changed.set()

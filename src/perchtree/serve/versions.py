@@ -264,6 +264,8 @@ class Versions:
         self._last: Version | None = None
         self._failure: Exception | None = None
         self._made_at = self._cost = 0.0
+        self._outdated_at: float | None = None
+        """When the newest version was the collection for the last time; None if it still is."""
 
     def current(self) -> Version:
         """A version to ask; a 409 if the collection is empty. Only for the first one waits."""
@@ -278,11 +280,16 @@ class Versions:
 
     @property
     def age(self) -> float:
-        """Seconds since the newest version was begun; 0 if it is what the collection is."""
-        last = self._last
-        if last is None or last.operation == self._collection.operation:
+        """Seconds since the newest version was what the collection is; 0 if it still is."""
+        last, outdated_at = self._last, self._outdated_at
+        if last is None or last.operation == self._collection.operation or outdated_at is None:
             return 0.0
-        return time.monotonic() - self._made_at + self._cost
+        return time.monotonic() - outdated_at
+
+    def note_change(self) -> None:
+        """The collection has changed."""
+        if self._outdated_at is None:
+            self._outdated_at = time.monotonic()
 
     def peek(self) -> Version | None:
         """The newest version, if there is one; another one may be begun."""
@@ -320,6 +327,8 @@ class Versions:
             version.handle(version.root)  # makes what names and paths need: nobody waits for it
             self._prepare(version)
             self._last, self._made_at = version, time.monotonic()
+            is_new = version.operation == self._collection.operation
+            self._outdated_at = None if is_new else start
             self._cost = self._made_at - start
         except Exception as error:  # the last one stays
             failure = error

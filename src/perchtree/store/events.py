@@ -23,7 +23,8 @@ PUT_EVENT = (
 PUT_CLUSTER = "INSERT OR REPLACE INTO clusters (number, anchor, digest) VALUES (?, ?, ?)"
 _DROP_CLUSTER = "DELETE FROM clusters WHERE number = ?"
 
-_SELECT = "SELECT number, kind, about, ids, digest FROM events WHERE number > ? ORDER BY number"
+_COLUMNS = "SELECT number, kind, about, ids, digest FROM events"
+_SINCE = f"{_COLUMNS} WHERE number > ? ORDER BY number LIMIT ?"
 
 
 def effects_of(followed: Followed) -> list[tuple[str, Rows]]:
@@ -96,16 +97,22 @@ def read_events(
     connection: sqlite3.Connection, since: int = 0, most: int | None = None
 ) -> Iterator[Change]:
     """Changes in order, each compared with its checksum; an error if one is missing."""
-    rows = connection.execute(f"{_SELECT} LIMIT ?", (since, -1 if most is None else most))
+    rows = connection.execute(_SINCE, (since, -1 if most is None else most))
     expected = None
-    for number, kind, about, ids, digest in rows:
-        if number != (expected or number) or _digest(number, kind, about, ids) != digest:
-            raise CorruptFileError(
-                f"the database is damaged: event {expected or number} is missing or not as saved"
-            )
-        before, after, points = json.loads(about)
-        yield Change(number, kind, tuple(before), tuple(after), points, _as_ids(ids))
-        expected = number + 1
+    for row in rows:
+        change = _checked(row)
+        if change.number != (expected or change.number):
+            raise CorruptFileError(f"the database is damaged: event {expected} is missing")
+        yield change
+        expected = change.number + 1
+
+
+def _checked(row: tuple[Any, ...]) -> Change:
+    number, kind, about, ids, digest = row
+    if _digest(number, kind, about, ids) != digest:
+        raise CorruptFileError(f"the database is damaged: event {number} is not as saved")
+    before, after, points = json.loads(about)
+    return Change(number, kind, tuple(before), tuple(after), points, _as_ids(ids))
 
 
 def _as_ids(stored: bytes) -> NDArray[np.int64]:
@@ -113,9 +120,13 @@ def _as_ids(stored: bytes) -> NDArray[np.int64]:
 
 
 def forget_removed(connection: sqlite3.Connection, tree: Tree | None) -> None:
-    """Take points that were removed out of all events, which then say nothing about them."""
+    """Take points that were removed out of all events, which then say nothing about them.
+
+    Most events of a long time name no points any longer, and are not looked at again.
+    """
     changed = []
-    for change in read_events(connection):
+    for row in connection.execute(f"{_COLUMNS} WHERE length(ids) > 0"):
+        change = _checked(row)
         living = np.zeros(len(change.ids), bool) if tree is None else are_living(tree, change.ids)
         if not living.all():
             changed.append(as_event(change._replace(ids=change.ids[living])))

@@ -33,6 +33,7 @@ from .schema import (
     connect,
     create_tables,
     exists_in,
+    move_log,
     plain_errors,
     truncate_log,
     update_tables,
@@ -50,8 +51,9 @@ MADE_BY, SWEEP = "made_by", "sweep"
 _SNAPSHOT_ROWS, _SNAPSHOT_SHARE = 5_000, 4
 _CLOSING_ROWS, _CLOSING_SHARE = 1_000, 50
 """A snapshot is due after so many changes, and one in so many points; less when closing."""
-_COMPACT_ROWS, _COMPACT_SHARE = 10_000, 4
-"""Compaction is due after so many removals, and one in so many points."""
+_COMPACT_ROWS, _COMPACT_SHARE, _COMPACT_EVENTS = 10_000, 4, 10
+"""Compaction is due after so many removals, one in so many points, and one in so many events of
+standing clusters: it takes a look at all points, and writes all events anew."""
 
 
 class Beginning(NamedTuple):
@@ -268,7 +270,10 @@ class Store:
         """Erase from the disk what is in no table any longer; nothing else writes meanwhile."""
         remove_before(self.folder, number)
         connection.execute("VACUUM")
-        if not truncate_log(connection):
+        move_log(connection)  # so that little is left to do while reads of this process wait
+        with self.rows.lock:
+            is_empty = truncate_log(connection)
+        if not is_empty:
             return False
         connection.execute("DELETE FROM facts WHERE name = ?", (SWEEP,))
         return True
@@ -299,11 +304,13 @@ class Store:
         the collection read-only, and whoever changes it next is told why.
         """
         n_points, done = tree.n_points, _amount(tree) - self._at_snapshot
-        if self._is_compaction_due(tree):
-            with contextlib.suppress(OSError), tree.stored():
-                if self._is_compaction_due(tree):  # another thread may have been first
-                    self.compact(tree)
-        elif done > max(_SNAPSHOT_ROWS, n_points // _SNAPSHOT_SHARE) and (
+        with contextlib.suppress(OSError):
+            if self._is_compaction_due(tree):
+                with tree.stored():
+                    if self._is_compaction_due(tree):  # another thread may have been first
+                        self.compact(tree)
+                return
+        if done > max(_SNAPSHOT_ROWS, n_points // _SNAPSHOT_SHARE) and (
             (self._thread is None or not self._thread.is_alive()) and has_room_for(1)
         ):
             thread = threading.Thread(
@@ -316,7 +323,9 @@ class Store:
     def _is_compaction_due(self, tree: ClusterTree) -> bool:
         n_points = tree.n_points
         removed = tree.next_id - n_points - self._removed_at_base
-        return removed > max(_COMPACT_ROWS, n_points // _COMPACT_SHARE)
+        if removed <= max(_COMPACT_ROWS, n_points // _COMPACT_SHARE):
+            return False
+        return removed > self.events.last() // _COMPACT_EVENTS
 
     def _snapshot_aside(self, tree: ClusterTree) -> None:
         # A failure makes the collection read-only: whoever changes it next is told why.

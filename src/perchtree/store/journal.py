@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from .._locks import Lead
 from ..errors import ReadOnlyError
 from .operations import PUT, Operation, last_operation
-from .schema import plain_database_errors
+from .schema import move_log, plain_database_errors
 
 Effects = Sequence[tuple[str, Sequence[tuple[Any, ...]]]]
 """Statements, each with the rows it is run for."""
@@ -166,5 +166,5 @@ class Journal:
     def _checkpoint(self, n_bytes: int) -> None:
         self._n_logged += n_bytes
         if self._n_logged > _CHECKPOINT:
-            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            move_log(self._connection)
             self._n_logged = 0

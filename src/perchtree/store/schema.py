@@ -122,6 +122,11 @@ def check_words(database: Path) -> None:
         copy.execute("INSERT INTO words (words, rank) VALUES ('integrity-check', 1)")
 
 
+def move_log(connection: sqlite3.Connection) -> None:
+    """Move what is in the log to its place, as far as no reader needs it; others can read."""
+    connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+
+
 def truncate_log(connection: sqlite3.Connection) -> bool:
     """Move all that is in the log to its place, and empty it; False if a reader needs the log."""
     connection.execute("PRAGMA busy_timeout = 0")

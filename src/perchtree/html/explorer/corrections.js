@@ -2,7 +2,7 @@
 import { button, counted, element, grouped, inert, say } from "./dom.js";
 import { ask, confirm } from "./dialogs.js";
 
-const MOST_LISTED = 500;
+const MOST_LISTED = 500, ATTEMPTS = 80, PAUSE = 250;
 const DONE = { together: "marked as the same", apart: "marked as not the same", neither: "correction taken back" };
 
 // Whether it was done; the page shows what came of it.
@@ -11,7 +11,8 @@ export async function correct(app, kind, a, b) {
     await app.source.correct(kind, a.key, b.key);
     app.selection.clear();
     await app.following.update();
-    say(DONE[kind] + (kind === "neither" ? "" : await outcome(app, a, b)));
+    say(DONE[kind]);
+    if (kind !== "neither") outcome(app, a, b).then(told => told && say(`${DONE[kind]}: ${told}`)).catch(() => {});
     return true;
   } catch (error) {
     app.failed(error);
@@ -19,12 +20,15 @@ export async function correct(app, kind, a, b) {
   }
 }
 
-// In which clusters the two are now, if the page knows that already.
+// In which clusters the two are now: as soon as the picture has it, if that is soon.
 async function outcome(app, a, b) {
+  const { operation } = await app.source.info();
+  for (let i = 0; app.operation < operation && i < ATTEMPTS; i++) await new Promise(done => setTimeout(done, PAUSE));
+  if (app.operation < operation) return "";
   const found = await Promise.all([a, b].map(({ id }) => id === undefined ? null : app.source.cluster(id, app.how).catch(() => null)));
   if (found.includes(null)) return "";
   const [one, other] = found.map(cluster => cluster.number);
-  return one === other ? `: both are in cluster ${one}` : `: they are in clusters ${one} and ${other}`;
+  return one === other ? `both are in cluster ${one}` : `they are in clusters ${one} and ${other}`;
 }
 
 export async function showCorrections(app) {

@@ -1,5 +1,5 @@
 // What a cluster, a box or a record is: facts, keywords, exemplar, classes, changes, members.
-import { button, called, counted, element, grouped, inert, quoted, say, share, short } from "./dom.js";
+import { button, called, counted, element, grouped, inert, keepingFocus, quoted, say, share, short } from "./dom.js";
 import { asCsv, copy, download } from "./csv.js";
 import { describeEvent } from "./events.js";
 import { RECORD_ROW, recordRow } from "./records.js";
@@ -64,7 +64,7 @@ export class Details {
     if (exemplar && !exemplar.missing) top.append(element("h3", {}, "Exemplar"), element("p", { class: "exemplar" }, quoted(called(exemplar, 600)),
       exemplar.key !== null ? element("span", { class: "dim" }, " ", quoted(exemplar.key, 80)) : null));
     if (classes?.length) top.append(element("h3", {}, classes.reduce((sum, c) => sum + c.size, 0) < size && size > SAMPLED ? "Classes (of a sample)" : "Classes"), this.bars(classes));
-    if (keep && this.top) this.top.replaceWith(top);
+    if (keep && this.top) keepingFocus(this.top, () => { this.top.replaceWith(top); return top; });
     else {
       this.rows?.end();
       this.rows = null;

@@ -36,7 +36,7 @@ export function help() {
   const list = element("dl", { class: "keys" });
   for (const [key, what] of KEYS) list.append(element("dt", {}, element("kbd", {}, key)), element("dd", {}, what));
   return ask("Keys and help", [
-    element("p", {}, "Each box is a part of the tree, as wide as its number of records. Thick lines are the boundaries of clusters; boxes of one colour are in one cluster, grey boxes have parts of several."),
+    element("p", {}, "Each box is a part of the tree, as wide as its number of records. Thick lines are the boundaries of clusters; the boxes of a cluster have one colour (others may have a similar one), grey boxes have parts of several."),
     element("p", {}, "Each row has smaller parts than the one above it: long chains, from which single records split off, take one row."),
     element("p", {}, "Confidence, from 0 to 1, tells how much closer a record is to the others of its cluster than to the next cluster; that of a cluster is the mean of its records. It is not a probability."),
     element("p", {}, "Tick records to copy, download or compare them, and two of them to say whether they are the same."), list,

@@ -58,6 +58,14 @@ export function called(record, longest = 400) {
   return inert(record.text ?? "", longest) || inert(record.key ?? "", longest) || `record ${record.id}`;
 }
 
+// Who has the focus in what is replaced has it in the same place of what takes its place.
+export function keepingFocus(old, replace) {
+  const focusable = part => [...part.querySelectorAll("button, input, a")];
+  const place = old.contains(document.activeElement) ? focusable(old).indexOf(document.activeElement) : -1;
+  const made = replace();
+  if (place >= 0) focusable(made)[place]?.focus({ preventScroll: true });
+}
+
 let shownUntil = 0;
 export function say(text, isError = false) {
   const box = $("message");

@@ -26,7 +26,7 @@ export function describeEvent(app, event) {
     move: () => [event.keys.length ? counted(event.keys.length, "record") : "Records", " moved from ", ...list(before), " to ", ...list(after), keys],
     leave: () => [`${counted(event.points, "record")} of `, ...list(before), event.points === 1 ? " was removed" : " were removed"],
   }[event.kind];
-  const item = element("li", { class: `event ${event.kind}` }, ...(told ? told() : [event.kind]));
+  const item = element("li", { class: `event ${event.kind}`, "data-event": String(event.event) }, ...(told ? told() : [event.kind]));
   if (event.time) item.append(" ", element("time", { class: "dim", datetime: new Date(event.time * 1000).toISOString() }, timeOf(event.time)));
   return item;
 }
@@ -46,7 +46,8 @@ export class Events {
     this.summary = element("p", { id: "changed-summary", role: "status" });
     this.kinds = element("div", { class: "tools", id: "kinds", role: "group", "aria-label": "Only changes of one kind" });
     this.list = element("ul", { class: "plain events", id: "events", "aria-label": "Recent changes" });
-    pane.append(this.state, element("label", {}, "What changed since ", this.since), this.summary, this.kinds,
+    this.label = element("label", { hidden: true }, "What changed since ", this.since);  // while clusters are kept
+    pane.append(this.state, this.label, this.summary, this.kinds,
       element("div", { class: "scrolls", tabindex: "0", role: "region", "aria-label": "Recent changes" }, this.list));
   }
 
@@ -67,11 +68,11 @@ export class Events {
     try {
       const found = await this.app.source.since(this.since.value || undefined, this.kind);
       if (turn !== this.turn) return;
+      this.label.hidden = false;
       this.summary.textContent = this.summed(found);
       this.showKinds(found);
-      this.list.replaceChildren(...found.events.map(event => describeEvent(this.app, event)));
-      const kept = found.counts[this.kind] ?? Object.values(found.counts).reduce((sum, n) => sum + n, 0);
-      if (kept > found.events.length) this.list.append(element("li", { class: "dim" }, `and ${counted(kept - found.events.length, "earlier change")}`));
+      const kept = this.kind ? found.counts[this.kind] ?? 0 : Object.values(found.counts).reduce((sum, n) => sum + n, 0);
+      this.show(found.events, kept - found.events.length);
     } catch (error) {
       this.app.failed(error);
     }
@@ -81,7 +82,7 @@ export class Events {
     if (!total) return "Nothing changed.";
     const some = n < total ? `; the newest ${grouped(n)}:` : ":";
     return known ? counted(total, "change") + some
-      : `${counted(total, "change")}, all that there are${from ? ` (times were noted from ${timeOf(from)} on)` : ""}${some}`;
+      : `${counted(total, "change")} in all${from ? `, of which those before ${timeOf(from)} may be older` : ""}${some}`;
   }
 
   // A summary by kind; each is a button that shows only those.
@@ -90,11 +91,26 @@ export class Events {
     this.kinds.replaceChildren(...Object.entries(SUMMED).filter(([kind]) => counts[kind] || kind === this.kind).map(([kind, told]) =>
       button(told(counts[kind] ?? 0, records[kind] ?? 0), () => { this.kind = this.kind === kind ? "" : kind; this.sum(); },
         { id: `kind-${kind}`, "aria-pressed": String(kind === this.kind), title: "show only these" })));
-    if (focused?.startsWith("kind-")) document.getElementById(focused)?.focus();
+    if (focused?.startsWith("kind-")) document.getElementById(focused)?.focus({ preventScroll: true });
+  }
+
+  // What is there already stays: somebody may be reading it, or have the focus in it.
+  show(events, nEarlier) {
+    const { list } = this, known = new Map([...list.children].map(item => [item.dataset.event, item]));
+    const newest = events[0]?.event ?? 0, isNewer = item => Number(item.dataset.event) > newest && (!this.kind || item.classList.contains(this.kind));
+    const wanted = [...list.children].filter(isNewer).concat(events.map(event => {
+      const item = known.get(String(event.event));
+      return item && (item.querySelector("time") || !event.time) ? item : describeEvent(this.app, event);
+    }));
+    const kept = new Set(wanted);
+    for (const item of [...list.children]) if (!kept.has(item)) item.remove();
+    wanted.forEach((item, i) => { if (list.children[i] !== item) list.insertBefore(item, list.children[i] ?? null); });
+    if (nEarlier > 0) list.append(element("li", { class: "dim" }, `and ${counted(nEarlier, "earlier change")}`));
   }
 
   add(event) {
     if (this.kind && event.kind !== this.kind) return;
+    if (this.list.querySelector(`[data-event="${event.event}"]`)) return;
     this.list.prepend(describeEvent(this.app, event));
     while (this.list.children.length > KEPT) this.list.lastChild.remove();
   }

@@ -2,7 +2,7 @@
 import { $, called, grouped, hueOf, inert, isCalm, isDark, soon } from "./dom.js";
 import { listenToPointer } from "./pointer.js";
 
-const ROW = 30, LEAST = 2, NAMED = 70, SINGLE = 14, OVERLAP = 0.5, MOST_NAMES = 60;
+const ROW = 30, LEAST = 2, NAMED = 70, SINGLE = 14, OVERLAP = 0.5, MOST_NAMES = 60, LEAST_OF_NAME = 3;
 const FONT = "12.5px system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif";
 
 export class Icicle {
@@ -227,12 +227,12 @@ export class Icicle {
     for (const box of this.have.boxes) drawBox(box);
     for (const single of this.singles) drawBox(single);
     this.drawBoundaries(lines);
-    this.drawHits(factor);
     for (const [box, x, w, top] of marks) {
       pen.strokeStyle = this.isSame(box, this.chosen) ? colours.accent : colours.front;
       pen.lineWidth = 2.5;
       pen.strokeRect(x + 1.25, top + 1.25, Math.max(1, w - 2.5), ROW - 3.5);
     }
+    this.drawHits(factor);
     this.drawLabels(labels);
     const isHidden = this.app.colouring === "clusters" && !lines.length && this.have.how === this.app.how && this.have.boxes.length > 0;
     if ($("small").hidden === isHidden) $("small").hidden = !isHidden;
@@ -261,7 +261,7 @@ export class Icicle {
     for (const position of this.hits) {
       const x = (position - view.x) * factor;
       if (x + factor < 0 || x > this.width) continue;
-      pen.fillRect(x, 0, Math.max(2, factor - 1), 4);
+      pen.fillRect(x, 0, Math.max(2, factor - 1), 6);
       const single = this.singles.find(record => record.start === position);
       if (!single) continue;
       pen.strokeStyle = this.colours.hit;
@@ -284,15 +284,15 @@ export class Icicle {
       if (name) row.push([box.start, box.start + box.size, name]);
       const isFirst = box.edges & 4 && box.edges & 1;
       const count = box.size > 1 ? `${grouped(box.size)}  ` : "";
-      let text = count + (repeated ? "" : name);
-      if (isFirst && w > 60) text = `#${box.cluster}  ${text}`;
-      pen.fillText(this.shortened(box, text, Math.floor(w - 9)), x + 5, top + ROW / 2);
+      const number = isFirst && w > 60 ? `#${box.cluster}  ` : "";
+      pen.fillText(this.shortened(box, number + count, repeated && !isFirst ? "" : name, Math.floor(w - 9)), x + 5, top + ROW / 2);
     }
   }
 
-  // As much of a text as there is room for. Measuring is slow: the answer is kept with the box.
-  shortened(box, text, room) {
-    const known = box.label;
+  // As much of a name as there is room for, after numbers, which are never cut. Measuring is slow: the
+  // answer is kept with the box.
+  shortened(box, numbers, name, room) {
+    const known = box.label, text = numbers + name;
     if (known && known.text === text && known.room === room) return known.shown;
     let shown = text;
     if (text.length * 12 > room && this.pen.measureText(text).width > room) {
@@ -301,7 +301,7 @@ export class Icicle {
         const middle = (low + high + 1) >> 1;
         if (this.pen.measureText(text.slice(0, middle) + "…").width <= room) low = middle; else high = middle - 1;
       }
-      shown = low ? text.slice(0, low) + "…" : "";
+      shown = low >= numbers.length + LEAST_OF_NAME ? text.slice(0, low) + "…" : low >= numbers.trimEnd().length ? numbers : "";
     }
     box.label = { text, room, shown };
     return shown;

@@ -78,6 +78,7 @@ export class LiveSource {
   }
 
   async names(boxes) {
+    if (!boxes.length) return [];
     const found = await this.ask("/v1/explorer/names", { box: boxes.map(b => `${b.first}.${b.order}`) });
     return found.names.map(name => ({ words: name.keywords.join(" · "), exemplar: name.exemplar }));
   }

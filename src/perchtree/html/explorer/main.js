@@ -1,5 +1,5 @@
 // The explorer: one page for a tree in a file and for one that a service keeps.
-import { $, button, counted, element, grouped, hueOf, inert, isDark, say } from "./dom.js";
+import { $, button, counted, element, grouped, hueOf, inert, isDark, keepingFocus, say } from "./dom.js";
 import { Choosing } from "./choosing.js";
 import { ClusterList } from "./clusters.js";
 import { correct, remove, showCorrections } from "./corrections.js";
@@ -83,9 +83,8 @@ class Explorer {
     if (info.records < info.points) parts.push(`texts of ${grouped(info.records)} in this page`);
     if (this.source.isLive) parts.push(this.canWrite ? "live" : "live, read only");
     if (info.version !== null && info.version < info.operation && info.age > OLD) parts.push(`picture of ${ago(info.age)} ago, a newer one follows`);
-    const focused = document.activeElement?.id;
-    $("summary").replaceChildren(...parts.flatMap((part, i) => i ? [" · ", part] : [part]));
-    if (focused === "corrections") $("corrections")?.focus();
+    const summary = element("span", {}, ...parts.flatMap((part, i) => i ? [" · ", part] : [part]));
+    if (summary.textContent !== $("summary").textContent) keepingFocus($("summary"), () => { $("summary").replaceChildren(...summary.childNodes); return $("summary"); });
     this.topClasses = new Map((info.classes ?? []).length ? this.largestClasses() : []);
   }
 

@@ -1,5 +1,5 @@
 // Where one is: the boxes from the whole tree down to the one in focus, also kept in the address.
-import { $, button, counted, element, inert } from "./dom.js";
+import { $, button, counted, element, inert, keepingFocus } from "./dom.js";
 
 const MOST_SHOWN = 7, IN_VIEW = 0.8;
 
@@ -81,14 +81,15 @@ export class Path {
       parts.push({ box, name });
     });
     const shown = parts.length > MOST_SHOWN ? [parts[0], null, ...parts.slice(2 - MOST_SHOWN)] : parts;
-    $("path").replaceChildren(...shown.flatMap((part, i) => {
+    const made = shown.flatMap((part, i) => {
       const arrow = i ? [element("span", { class: "dim", "aria-hidden": "true" }, "›")] : [];
       if (!part) return [...arrow, element("span", { class: "dim" }, "…")];
-      const made = button("", () => this.focusOn({ ...part.box, cluster: null }), { title: `${inert(part.name, 200)} (${counted(part.box.size, "record")})` });
-      made.append(element("bdi", {}, inert(part.name, 60)));
-      if (i === shown.length - 1) made.setAttribute("aria-current", "true");
-      return [...arrow, made];
-    }));
+      const step = button("", () => this.focusOn({ ...part.box, cluster: null }), { title: `${inert(part.name, 200)} (${counted(part.box.size, "record")})` });
+      step.append(element("bdi", {}, inert(part.name, 60)));
+      if (i === shown.length - 1) step.setAttribute("aria-current", "true");
+      return [...arrow, step];
+    });
+    keepingFocus($("path"), () => { $("path").replaceChildren(...made); return $("path"); });
   }
 
   // The address has what is shown, by numbers: no texts, no keys, no token.

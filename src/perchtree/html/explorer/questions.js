@@ -22,7 +22,7 @@ export class Questions {
   async open() {
     if (!this.app.source.isLive) {
       this.view.replaceChildren(element("h2", {}, "Questions"), element("p", {},
-        "This page is a file and cannot keep answers. `perch ask` asks the same questions in a terminal; so does the page of `perch serve`."));
+        "This page is a file and cannot keep answers. ", element("code", {}, "perch ask"), " asks the same questions in a terminal; so does the page of ", element("code", {}, "perch serve"), "."));
       return;
     }
     await this.fill();
@@ -65,7 +65,7 @@ export class Questions {
     parts.push(this.progress(), this.estimate());
     const focused = document.activeElement?.id;
     this.view.replaceChildren(...parts);
-    if (focused && document.activeElement?.id !== focused) $(focused)?.focus();
+    if (focused && document.activeElement?.id !== focused) $(focused)?.focus({ preventScroll: true });
   }
 
   progress() {
@@ -84,8 +84,8 @@ export class Questions {
     box.append(element("h3", {}, "The best clustering by the answers so far"),
       element("p", {}, element("b", {}, `estimated F1 ${pair(f1)}`), ` · precision ${pair(precision)} · recall ${pair(recall)} · ${counted(n, "cluster")}`),
       this.chart());
-    if (last.by === "min_size") box.append(button("Show this clustering", () => this.app.setHow({ by: "min_size", value: last.value })));
-    else box.append(button("Show about this many clusters", () => this.app.setHow({ by: "k", value: n })));
+    if (last.by === "min_size") box.append(button("Show this clustering", () => this.app.choosing.set({ by: "min_size", value: last.value })));
+    else box.append(button("Show about this many clusters", () => this.app.choosing.set({ by: "k", value: n })));
     for (const doubt of last.doubts) box.append(element("p", { class: "dim" }, doubt));
     return box;
   }

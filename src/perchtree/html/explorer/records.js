@@ -37,6 +37,8 @@ export class Selection {
       bar.append(button("Remove", () => app.remove(records), { class: "danger" }));
     } else if (records.length === 2) bar.append(button("Compare", () => this.compare(records)));
     bar.append(button("Clear", () => this.clear()));
+    if (!app.source.isLive && records.length === 2) bar.append(element("span", { class: "dim" },
+      "This page is a file and cannot keep whether they are the same: ", element("code", {}, "perch correct"), " can, and the page of ", element("code", {}, "perch serve"), "."));
     if (app.canWrite && records.length === 1) bar.append(element("span", { class: "dim" }, "select a second one to say whether they are the same"));
   }
 

@@ -1,5 +1,5 @@
 // A long list of which only the visible rows are drawn, and only their pages fetched.
-import { element } from "./dom.js";
+import { element, keepingFocus } from "./dom.js";
 
 const PAGE = 50, SPARE = 6;
 
@@ -69,6 +69,12 @@ export class Rows {
     this.asked = new Set(pages.keys());
     this.drawn.clear();
     this.setTotal(total);
+    const held = document.activeElement?.closest(".row"), place = this.space.contains(held) ? Number(held.dataset.place) : -1;
+    if (place < 0) { this.replace(); return; }
+    keepingFocus(held, () => { this.replace(); return this.drawn.get(place) ?? held; });
+  }
+
+  replace() {
     this.space.replaceChildren();
     this.render();
   }

@@ -29,7 +29,7 @@ export class TableView {
       button(text, () => { this.kind = kind; this.show(); }, { id: `table-${kind}`, "aria-pressed": String(kind === this.kind) }));
     const focused = document.activeElement?.id;
     this.view.replaceChildren(element("div", { class: "tools", role: "group", "aria-label": "What the table shows" }, ...kinds), ...parts);
-    if (focused && document.activeElement?.id !== focused) ($(focused) ?? this.view).focus();
+    if (focused && document.activeElement?.id !== focused) ($(focused) ?? this.view).focus({ preventScroll: true });
   }
 
   // The parts of a box, the largest first.
