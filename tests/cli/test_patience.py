@@ -1,15 +1,20 @@
 """Signs of life while something takes long, and none while it does not."""
 
+import inspect
 import json
 import os
+import pkgutil
 import pty
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from perchtree import warmup
+from perchtree.cli import patience as patience_module
 from perchtree.settings import Settings
 
 SCRIPT = """
@@ -75,10 +80,13 @@ def test_what_was_compiled_ahead_is_remembered(tmp_path, monkeypatch):
     monkeypatch.setattr(warmup, "_inserts_compiled_aside", lambda *_settings: built_aside(built))
     monkeypatch.setattr(warmup, "_search", lambda *_settings: built.append("search"))
     monkeypatch.setattr(warmup, "_build", lambda *_settings: built.append("all"))
+    warmup.warm_up(Settings(), few=True, meanwhile=lambda: built.append("meanwhile"))
+    assert built == ["aside", "meanwhile", "search"]
+    built.remove("meanwhile")
     warmup.warm_up(Settings(), few=True)
     assert built == ["aside", "search"]
-    warmup.warm_up(Settings(), few=True)
-    assert built == ["aside", "search"]
+    warmup.warm_up(Settings(), few=True, meanwhile=lambda: built.append("meanwhile"))
+    assert built.pop() == "meanwhile"
     warmup.warm_up(Settings())
     warmup.warm_up(Settings(n_jobs=2))  # makes no other kernels
     assert built == ["aside", "search", "aside", "search", "all"]
@@ -116,3 +124,42 @@ def test_few_rows_are_recognised_in_every_kind_of_file(perch, tmp_path):
     np.savetxt("few.csv", rows[:2000], delimiter=",", header="a,b", comments="")
     for name in ("many.npy", "few.npy", "many.csv", "few.csv"):
         assert _has_few_rows(name, open_input(name)) == name.startswith("few"), name
+
+
+@pytest.mark.parametrize(
+    ("where", "args", "said"),
+    [
+        ("perchtree.collection.Collection.remove", ["remove", "t.perch", "--id", "3"], "removing"),
+        ("perchtree.collection.Collection.refine", ["refine", "t.perch"], "refining"),
+        ("perchtree.metrics.dendrogram_purity", ["score", "t.perch"], "computing scores"),
+        ("perchtree.tree.ClusterTree.suggest_cuts", ["info", "t.perch"], "looking for clusters"),
+        ("perchtree.tree.ClusterTree.to_html", ["plot", "t.perch", "-o", "t.html"], "drawing"),
+        ("perchtree.collection.Collection.open", ["info", "t.perch"], "opening the tree"),
+    ],
+)
+def test_what_takes_long_is_said(perch, monkeypatch, where, args, said):
+    perch("fit", table(), "-o", "t.perch", "--class", "c", "-q")
+    monkeypatch.delenv("PERCHTREE_QUIET", raising=False)
+    monkeypatch.setattr(patience_module, "_LEAST", 0.05)
+    monkeypatch.setattr(patience_module, "_SILENCE", 0.05)
+    slow(monkeypatch, where)
+    assert f"perch: {said}" in perch(*args).stderr
+
+
+def table():
+    Path("t.csv").write_text("x,c\n" + "".join(f"{i},{i % 2}\n" for i in range(30)))
+    return "t.csv"
+
+
+def slow(monkeypatch, where):
+    """Let a function or method take a while."""
+    owner, name = where.rsplit(".", 1)
+    holder = pkgutil.resolve_name(owner)
+    real = inspect.getattr_static(holder, name)
+    work = real.__func__ if isinstance(real, classmethod) else real
+
+    def slowly(*args, **options):
+        time.sleep(0.4)
+        return work(*args, **options)
+
+    monkeypatch.setattr(holder, name, classmethod(slowly) if work is not real else slowly)

@@ -1,8 +1,8 @@
 """Agglomeration on a graph: of all pairs of clusters that edges join, the closest is merged next.
 
 The edges of the cluster that has fewer are handed to the other, so that an edge changes hands at
-most log2(edges) times. A pair's linkage is brought up to date when edges are added to it, and when
-it comes first.
+most log2(edges) times. A pair's linkage is updated when edges are added to it, and when it comes
+first.
 """
 
 from typing import NamedTuple

@@ -25,7 +25,8 @@ from .walk import is_leaf, is_point, row_of
 NO_LIMIT = 2**62
 
 HEAD = 16
-"""Features that are looked at first of points whose node has no box: most are too far by these."""
+"""The number of features compared first of points whose node has no box: most are too far by
+these."""
 
 
 @kernel
@@ -49,7 +50,7 @@ def prefetch_children(tree: Tree, node: int) -> None:
 
 @inlined
 def offer_point(tree: Tree, found: Found, x: Floats, leaf: int) -> None:
-    """Take a leaf among the best, unless a few features tell that it is too far."""
+    """Add a leaf to the best, unless a few features show that it is too far away."""
     point, last = tree.points[row_of(leaf)], found.distances.shape[0] - 1
     head = min(HEAD, x.shape[0])
     near = point_distance(x[:head], point[:head])
@@ -87,8 +88,7 @@ def astar(tree: Tree, work: AStar, x: Floats) -> None:
 
 @kernel
 def limited_astar(tree: Tree, work: AStar, x: Floats, limit: int) -> bool:
-    """A* search that gives up once `limit` distances are computed; whether it came to its end
-    with no more."""
+    """A* search that gives up after `limit` distances; whether it was complete by then."""
     found = work.found
     clear(found, INFINITY)
     root = tree.state[ROOT]

@@ -52,7 +52,7 @@ def visit(tree: Tree, work: Beam, x: Floats, node: int, side: int, count: int) -
 
 @kernel
 def sweep(tree: Tree, work: Beam, x: Floats, bound: np.float32) -> None:
-    """From level to level, past what is not farther than `bound`."""
+    """Go from level to level, through what is not farther than `bound`."""
     clear(work.found, bound)
     width = work.nodes.shape[1] // 2
     distances, expansions = 1, 0
@@ -75,7 +75,7 @@ def sweep(tree: Tree, work: Beam, x: Floats, bound: np.float32) -> None:
 
 @kernel
 def beam(tree: Tree, work: Beam, x: Floats) -> None:
-    """Put the nearest leaves that a beam meets into `work.found`.
+    """Put the nearest leaves that a beam reaches into `work.found`.
 
     Each level keeps the `width` internal nodes of smallest d-; leaves are scored when met; the
     search ends when there is no next level. Nodes with the same d- keep their order.
@@ -97,7 +97,7 @@ def beam(tree: Tree, work: Beam, x: Floats) -> None:
 
 @kernel
 def take_copy(tree: Tree, found: Found, point_id: int, x: Floats) -> bool:
-    """Take the leaf of an id as the answer, if it is still that of a point equal to x."""
+    """Use the leaf of an id as the answer, if its point is still equal to x."""
     if point_id == NONE or tree.ids[point_id, LEAF] == NONE:
         return False
     leaf = tree.ids[point_id, LEAF]
@@ -110,9 +110,8 @@ def take_copy(tree: Tree, found: Found, point_id: int, x: Floats) -> bool:
 
 @kernel
 def beam_with_sample(tree: Tree, work: Beam, x: Floats) -> None:
-    """A beam search that, for a sample of inserts, looks at every leaf: was the nearest found?
-
-    Where the leaf of an equal point is known already, there is nothing to search for.
+    """A beam search that, for a sample of inserts, looks at every leaf to see whether the nearest
+    was found. If the leaf of an equal point is already known, no search is needed.
     """
     row = work.cursor[0]
     work.cursor[0] = row + 1

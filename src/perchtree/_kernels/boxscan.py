@@ -37,7 +37,7 @@ class Heads(NamedTuple):
 
 
 STEP = 16
-"""Features summed before asking whether all leaves of a tile are out of the question."""
+"""Features summed before checking whether all leaves of a tile can be ruled out."""
 
 
 @kernel
@@ -114,7 +114,8 @@ def scan_tiles(
     """Find the nearest leaves of each row among `nodes`; the distances computed.
 
     `distances` and `leaves` (rows, k, 2) are as in `Found`. Many rows are compared with a tile of
-    leaves, then with the next one, by some features first: in high dimension a part often tells.
+    leaves, then with the next one, by some features first: in high dimension, these are often
+    enough.
     """
     computed, width = 0, heads.sums.shape[0]
     for first in range(0, nodes.shape[0], width):

@@ -1,7 +1,8 @@
-"""Cells: small nodes of a tree as it once stood, in which the neighbours of a point are looked for.
+"""Cells: small nodes of an earlier state of the tree, in which the neighbours of a point are
+searched.
 
-Cells are the largest nodes of at most so many points, regions the same with more. Their centres are
-fixed when they are made.
+Cells are the largest nodes of at most a given size; regions are the same with a larger size. Their
+centres are fixed when they are made.
 """
 
 from typing import NamedTuple

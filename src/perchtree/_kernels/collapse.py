@@ -37,7 +37,7 @@ farthest: Callable[[Tree, int, int], np.float32]
 
 @kernel
 def move_ids(tree: Tree, leaf: int, to: int) -> None:
-    """Tell every id in a leaf's list that it is now held by another."""
+    """Note for every id in a leaf's list that another leaf now holds it."""
     point_id = tree.nodes[leaf, FIRST]
     while point_id != NONE:
         tree.ids[point_id, LEAF] = to
@@ -63,8 +63,8 @@ def copy_box(tree: Tree, source: int, target: int) -> None:
 def collapse(tree: Tree, node: int) -> int:
     """Collapse: the two leaves below `node` become one, with its box; the leaf that stays.
 
-    Ids are kept, features are given back. The larger leaf stays if it has a box, so that only
-    the ids of the smaller one are moved: an id is moved at most log2(N) times.
+    Ids are kept, the rows of features are freed. The larger leaf stays if it has a box, so that
+    only the ids of the smaller one are moved: an id is moved at most log2(N) times.
     """
     larger, smaller = tree.nodes[node, LEFT], tree.nodes[node, RIGHT]
     if tree.nodes[larger, SIZE] < tree.nodes[smaller, SIZE]:
@@ -123,7 +123,7 @@ def find_keys(tree: Tree, nodes: Counts, keys: Counts) -> None:
 
 
 def note_change(tree: Tree, queue: Queue, node: int) -> None:
-    """Queue a node that has become collapsible. A full queue is given up, to be made anew."""
+    """Queue a node that has become collapsible. A full queue is discarded, to be rebuilt."""
     count = queue.count[0]
     if count == NONE or not is_collapsible(tree, node):
         return
@@ -144,7 +144,7 @@ def fill_queue(tree: Tree, queue: Queue) -> None:
 
 
 def collapse_surplus(tree: Tree, upkeep: Upkeep) -> int:
-    """TryCollapse of Algorithm 1: if there is a leaf too many, collapse the tightest pair.
+    """TryCollapse of Algorithm 1: if there is one leaf too many, collapse the closest pair.
 
     An entry of the queue holds if its node is still collapsible and still has that key, or if the
     queue was only just made; otherwise the node has changed, and whatever it is now was queued

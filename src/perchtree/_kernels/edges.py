@@ -41,7 +41,7 @@ APART = 1e-3
 """Added to the mean weight of edges: with none, the average linkage alone decides."""
 
 SAMPLED = 64
-"""Leaves of a node whose edges are looked at: of larger ones, as many, evenly spread."""
+"""Leaves of a node whose edges are examined; larger nodes are sampled evenly."""
 
 
 @kernel
@@ -86,7 +86,7 @@ def nearness(size: float, other: float, weight: float) -> float:
 def count_edge(tree: Tree, node: int, weight: float) -> None:
     """Add a weight to those between a node's children, whose linkage follows.
 
-    What was estimated before may not let it fall below 0.
+    Earlier estimates must not make it negative.
     """
     row = row_of(node)
     before = tree.moments[row, EDGES]
@@ -149,7 +149,7 @@ def edges_between(tree: Tree, a: int, b: int) -> float:
 
 @kernel
 def is_due(size: int, turn: int, always: int) -> bool:
-    """Whether it is the turn of a node of this size: of twice as large a one, half as often.
+    """Whether it is the turn of a node of this size; one of twice the size has half as many turns.
 
     Below twice `always` points it always is. So nodes of each size take about the same time.
     """
@@ -289,7 +289,7 @@ def enlist(tree: Tree, leaf: int, neighbour: int, length: int) -> int:
 
 @kernel
 def meet(tree: Tree, leaf: int, neighbour: int, length: int) -> None:
-    """Let two leaves list each other, if they are near enough: if both do, an edge joins them."""
+    """Let two leaves list each other, if they are close enough; if both do, an edge joins them."""
     there = enlist(tree, leaf, neighbour, length)
     back = enlist(tree, neighbour, leaf, length)
     if there == NONE or back == NONE:

@@ -83,7 +83,7 @@ def take_features(tree: Tree, node: int) -> None:
 
 @kernel
 def return_features(tree: Tree, node: int) -> None:
-    """Take away a node's row of features, if it has one, of which nothing stays."""
+    """Free a node's row of features, if it has one, and erase it."""
     row = tree.nodes[node, FEATURES]
     if row == NONE:
         return
@@ -100,7 +100,7 @@ def return_features(tree: Tree, node: int) -> None:
 
 @kernel
 def change_features(tree: Tree, node: int) -> None:
-    """Give a node a row of features, or take it away."""
+    """Give a node a row of features, or free it."""
     if tree.nodes[node, FEATURES] == NONE:
         take_features(tree, node)
     else:
@@ -109,7 +109,7 @@ def change_features(tree: Tree, node: int) -> None:
 
 @inlined
 def resize(tree: Tree, node: int, size: int) -> None:
-    """Count the points below a node that is not a point: it has features if they are many.
+    """Count the points below a node that is not a point: it has features if there are many.
 
     New features are yet to be made.
     """
@@ -154,7 +154,8 @@ def spare_box(tree: Tree, place: int) -> Floats:
 
 @inlined
 def bring_box(tree: Tree, node: int, place: int) -> None:
-    """Before corners of a node are asked for: if it is small, its box is put into `spare`."""
+    """To be called before corners of a node are used: the box of a small node is put into
+    `spare`."""
     if is_small(tree, node):
         gather_box(tree, node, spare_box(tree, place))
 
@@ -226,7 +227,7 @@ def gather_mean(tree: Tree, node: int, mean: Doubles) -> None:
 
 @inlined
 def bring_mean(tree: Tree, node: int, place: int) -> None:
-    """Before the mean of a node is asked for: if it is small, it is put into `spare`."""
+    """To be called before the mean of a node is used: that of a small node is put into `spare`."""
     if is_small(tree, node):
         gather_mean(tree, node, tree.spare[place])
 

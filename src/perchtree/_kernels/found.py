@@ -1,4 +1,4 @@
-"""The best leaves a search has met, and when it may stop looking."""
+"""The best leaves a search has found, and when it may stop."""
 
 import numpy as np
 
@@ -24,7 +24,7 @@ def loosen(bound: np.float32, n_features: int) -> np.float32:
 
 @kernel
 def clear(found: Found, bound: np.float32) -> None:
-    """Start anew, and take only leaves whose d- is at most `bound`."""
+    """Start over, and accept only leaves whose d- is at most `bound`."""
     for rank in range(found.leaves.shape[0]):
         found.distances[rank, NEAR] = bound
         found.distances[rank, FAR] = INFINITY
@@ -43,7 +43,7 @@ def belongs_before(found: Found, rank: int, near: np.float32, far: np.float32, f
 
 @kernel
 def offer_leaf(tree: Tree, found: Found, x: Floats, leaf: int, near: np.float32) -> None:
-    """Take a leaf among the best if it belongs there."""
+    """Add a leaf to the best if it belongs there."""
     rank = found.leaves.shape[0] - 1
     if near > found.distances[rank, NEAR]:
         return
@@ -53,7 +53,7 @@ def offer_leaf(tree: Tree, found: Found, x: Floats, leaf: int, near: np.float32)
 
 @kernel
 def offer_answer(found: Found, near: np.float32, far: np.float32, first: int, leaf: int) -> None:
-    """Take a leaf whose distances and smallest id are known among the best, likewise."""
+    """Add a leaf whose distances and smallest id are known to the best, if it belongs there."""
     rank = found.leaves.shape[0] - 1
     if not belongs_before(found, rank, near, far, first):
         return

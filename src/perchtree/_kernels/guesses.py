@@ -1,7 +1,7 @@
 """Neighbours guessed from the nearest parts of the tree: with them a scan has tight bounds at once.
 
-What is near in space is mostly near in the tree. A guess never decides anything: distances are
-those of the points themselves, and the scan that follows finds whatever is nearer.
+Points that are close to each other are mostly close in the tree. A guess never decides anything:
+distances are those of the points themselves, and the scan that follows finds whatever is nearer.
 """
 
 from typing import NamedTuple

@@ -1,4 +1,5 @@
-"""Features of texts as hashes, counted or projected one by one: no row is ever as wide as they are.
+"""Features of texts as hashes, counted or projected one by one: no row is ever as wide as the
+vocabulary.
 
 A text is a run of code points. Whatever its features are (pieces of words, or words), each is a
 32-bit hash that goes straight to `take`: into a table of counts, or onto a few of the places of a
@@ -50,7 +51,7 @@ class Texts(NamedTuple):
 
 
 class Counting(NamedTuple):
-    """In how many texts a feature is; features share counts if they share a bucket.
+    """How many texts contain a feature; features in the same bucket share counts.
 
     - `counts`: int64 (buckets,), a power of two of them;
     - `last`: int64 (buckets,), the last text that was counted there.

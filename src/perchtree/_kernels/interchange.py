@@ -1,8 +1,8 @@
 """Rotations by linkage: nearest-neighbour interchanges on the path to the root, and grafts.
 
-Where three subtrees meet, the two with the smallest linkage belong together. Interchanges see only
-what is near in the tree; grafts bring together what is near in space, as GRINCH does (Monath
-et al., KDD 2019).
+Where three subtrees meet, the two with the smallest linkage belong together. Interchanges only
+consider nodes that are close in the tree; grafts bring together nodes whose points are close, as in
+GRINCH (Monath et al., KDD 2019).
 """
 
 from collections.abc import Callable
@@ -56,8 +56,8 @@ WORTH_A_GRAFT = 0.9799
 
 
 def interchange_once(tree: Tree, upkeep: Upkeep, node: int) -> bool:
-    """Of the children of `node` and its sibling, make the closest two siblings; whether they
-    were not."""
+    """Of the children of `node` and its sibling, make the closest two siblings; whether that
+    changed anything."""
     left, right = tree.nodes[node, LEFT], tree.nodes[node, RIGHT]
     aunt = sibling_of(tree, node)
     enough = CLOSER * stored_linkage(tree, node)
@@ -87,7 +87,7 @@ def prefetch_above(tree: Tree, node: int) -> None:
 
 
 def interchange_up(tree: Tree, upkeep: Upkeep, node: int, patience: int) -> None:
-    """Interchange at `node` and its ancestors, whose moments are made to fit as it climbs.
+    """Interchange at `node` and its ancestors, whose moments are updated on the way.
 
     It ends at the root, or after `patience` levels without an interchange: then only heights may
     still have to change.
@@ -109,8 +109,8 @@ def join(tree: Tree, upkeep: Upkeep, a: int, b: int, top: int) -> tuple[int, int
 
     Returns their parent, and the sibling that one of them has left behind.
 
-    They meet where their union is closer to what is there: beside `a` or beside `b`. Both
-    places that have changed are repaired.
+    They meet beside `a` or beside `b`, wherever their union is closer to what is there. Both places
+    that have changed are repaired.
     """
     mover, stays = b, a
     if tree.nodes[b, PARENT] == top:
@@ -204,7 +204,7 @@ def heal_and_graft(tree: Tree, upkeep: Upkeep, moved_up: int, orphan: int) -> No
 
 
 def settle_copy(tree: Tree, upkeep: Upkeep, leaf: int) -> None:
-    """A leaf has one copy of its point more, or less: means above it have moved."""
+    """A leaf has gained or lost a copy of its point: the means above it have changed."""
     parent = tree.nodes[leaf, PARENT]
     if parent != NONE:
         fit_moments_up(tree, parent, NONE)

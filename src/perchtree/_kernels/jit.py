@@ -2,7 +2,7 @@
 
 Numba's own cache watches one file: an edited helper in another file would go unnoticed. Here
 the cache folder is named after a hash of every kernel source, so that an edit never meets
-stale code. It lies in NUMBA_CACHE_DIR, or else in the user's cache folder. Only this package's
+stale code. It is in NUMBA_CACHE_DIR, or else in the user's cache folder. Only this package's
 kernels use it; Numba's global settings stay as they are.
 
 Before the first compilation of a process one line on stderr says so. Set the environment

@@ -1,4 +1,4 @@
-"""How far apart two nodes are, from what is known of their points: the rules of linkage modes."""
+"""How far apart two nodes are, computed from their moments: the rules of linkage modes."""
 
 import math
 from collections.abc import Callable
@@ -55,7 +55,7 @@ def linkage_given(tree: Tree, a: int, b: int, gap: float) -> float:
 
 
 def fit_moments(tree: Tree, node: int) -> None:
-    """Make an internal node's mean, scatter, linkage and height follow from its children's."""
+    """Compute an internal node's mean, scatter, linkage and height from its children's."""
     left, right = tree.nodes[node, LEFT], tree.nodes[node, RIGHT]
     gap = fit_mean(tree, node)
     size, other = tree.nodes[left, SIZE], tree.nodes[right, SIZE]
@@ -68,7 +68,7 @@ def fit_moments(tree: Tree, node: int) -> None:
 
 
 def fit_moments_up(tree: Tree, node: int, top: int) -> None:
-    """Fit the moments of `node` and its ancestors, up to `top`; with NONE, to the root."""
+    """Update the moments of `node` and its ancestors, up to `top`; with NONE, to the root."""
     while node != NONE:
         fit_moments(tree, node)
         if node == top:

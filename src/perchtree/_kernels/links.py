@@ -41,7 +41,7 @@ from .walk import box_node, is_point, point_node, row_of, sibling_of
 
 @kernel
 def touch(tree: Tree, node: int) -> None:
-    """Note that something about an internal node changes now."""
+    """Note that an internal node changes now."""
     tree.nodes[node, TOUCHED] = tree.state[CHANGES] & COUNTED
 
 
@@ -74,7 +74,7 @@ def take_node(tree: Tree, free: int, rows: int) -> int:
 
 @kernel
 def erase_features(tree: Tree, node: int) -> None:
-    """Overwrite what a node has by zeros: what was removed must not be found in a file."""
+    """Overwrite the rows of a node with zeros: nothing removed may be found in a file."""
     row = row_of(node)
     if is_point(node):
         for j in range(tree.points.shape[1]):
@@ -88,7 +88,7 @@ def erase_features(tree: Tree, node: int) -> None:
 
 @kernel
 def free_node(tree: Tree, node: int) -> None:
-    """Give back a node and its rows, of which nothing stays."""
+    """Free a node and its rows, and erase them."""
     free = FREE_POINT if is_point(node) else FREE_BOX
     erase_features(tree, node)
     tree.nodes[node, PARENT] = tree.state[free]
@@ -163,7 +163,7 @@ def replace_child(tree: Tree, parent: int, child: int, by: int) -> None:
 
 @kernel
 def fit_ancestors(tree: Tree, node: int, top: int) -> None:
-    """Count and bound anew what is below `node` and its ancestors, up to `top`."""
+    """Recompute sizes and boxes of `node` and its ancestors, up to `top`."""
     while True:
         left, right = tree.nodes[node, LEFT], tree.nodes[node, RIGHT]
         resize(tree, node, tree.nodes[left, SIZE] + tree.nodes[right, SIZE])

@@ -1,4 +1,4 @@
-"""A tree as merges: points 0 .. n-1 first, then one number a merge, as in scikit-learn."""
+"""A tree as merges: points 0 .. n-1 first, then one number per merge, as in scikit-learn."""
 
 from .jit import entry_point
 from .schema import NONE, Bools, Counts

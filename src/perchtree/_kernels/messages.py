@@ -1,4 +1,4 @@
-"""What a user is told about compilation, each message once per process."""
+"""Messages about compilation, each printed once per process."""
 
 import contextlib
 import functools

@@ -1,4 +1,4 @@
-"""What is known of the points below a node beside their box: count, mean, scatter and height.
+"""What is known of the points below a node besides their box: count, mean, scatter and height.
 
 Those of an internal node follow from its children's in O(d). They are merged, never subtracted, in
 float64: nothing cancels, however far from zero the data is.
@@ -26,7 +26,8 @@ from .schema import (
 from .walk import is_point, row_of
 
 CLOSER = 1 - 1e-5
-"""What is to be closer must be so by this factor: rounding must not look like a difference."""
+"""To be closer, a node must be closer by this factor, so that rounding does not look like a
+difference."""
 
 
 @kernel
@@ -83,7 +84,7 @@ def fit_height(tree: Tree, node: int) -> bool:
 
 @kernel
 def fit_heights_up(tree: Tree, node: int) -> None:
-    """Make heights fit from `node` towards the root, as far as they change.
+    """Update heights from `node` towards the root, as far as they change.
 
     For changes of the tree's shape that leave all other moments further up as they are.
     """

@@ -1,7 +1,7 @@
-"""Leaves near a leaf, found from where it is in the tree: approximate, at a bounded cost.
+"""Leaves near a leaf, found from its place in the tree: approximate, at bounded cost.
 
-A removal has no search to go before it, and an exact one would cost far more than the repair. But
-what is near in space is mostly near in the tree: so climb, and descend where points are near.
+A removal is not preceded by a search, and an exact one would cost far more than the repair. But
+points that are close are mostly close in the tree: so climb, and descend where points are near.
 """
 
 from .heap import pop, push

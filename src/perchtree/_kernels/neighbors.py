@@ -18,10 +18,10 @@ from .schema import LEFT, LINKAGE, NONE, PARENT, RIGHT, SCATTER, SIZE, SQUARE, T
 from .walk import row_of
 
 OFTEN_TURNED = 32
-"""Below twice so many points, a node is asked for an interchange whenever something changes."""
+"""Below twice this many points, a node is considered for an interchange whenever it changes."""
 
 OFTEN_COMPARED = 16
-"""Below twice so many points in the smaller of them, two nodes are compared for every leaf."""
+"""Below twice this many points in the smaller of them, two nodes are compared for every leaf."""
 
 
 @kernel
@@ -29,7 +29,7 @@ def joined(
     gap: float, size: float, other: float, scatter: float, other_scatter: float, weight: float
 ) -> float:
     """The average linkage divided by the mean weight of edges between a point of one and a point
-    of the other: near in space, and neighbours of each other."""
+    of the other: close to each other, and neighbours of each other."""
     return average(gap, size, other, scatter, other_scatter) / nearness(size, other, weight)
 
 
@@ -57,7 +57,7 @@ def fit_moments(tree: Tree, node: int) -> None:
 
 @kernel
 def closer_child(tree: Tree, left: int, right: int, other: int, enough: float) -> int:
-    """As in `linkages`, but large nodes are not asked each time that they grow by one.
+    """As in `linkages`, but large nodes are not considered each time that they grow by one point.
 
     The weight of edges to both is known: it bounds that to each, and edges are only looked at
     where it matters.

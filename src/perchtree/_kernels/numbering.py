@@ -1,4 +1,4 @@
-"""What a node's number says: the only place that knows.
+"""The meaning of a node's number, known only here.
 
 Plain arithmetic on whole numbers or arrays of them; `walk` has the compiled versions.
 """

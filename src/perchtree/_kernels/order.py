@@ -25,7 +25,7 @@ def precedes(
 
 @kernel
 def offer_point(near: Floats, ids: Ints, distance: np.float32, point_id: int) -> None:
-    """Take a point among a row's best, nearest first, in place of the last of them."""
+    """Add a point to a row's best, nearest first, in place of the last of them."""
     place = near.shape[0] - 1
     while place > 0 and precedes(
         distance, distance, point_id, near[place - 1], near[place - 1], ids[place - 1]

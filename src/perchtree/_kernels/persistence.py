@@ -26,7 +26,7 @@ class Persistence(NamedTuple):
 
     A number stands for the cluster that it is part of when one comes down from the root: groups of
     fewer than the least number of points fall out of it one by one, until it splits into two
-    parts of at least so many, or is used up.
+    parts of at least that many, or is used up.
 
     - `left`: float64, the sum, over its points, of the levels at which they leave the cluster;
     - `splits`: bool, whether it ends in a split;
@@ -70,7 +70,7 @@ def note_stay(merges: Merges, found: Persistence, number: int, level: float) -> 
 def find_clusters(
     merges: Merges, least: int, damping: float, found: Persistence, joined: Bools
 ) -> float:
-    """Choose the clusters of largest total strength, and tell which merges they carry out.
+    """Choose the clusters of largest total strength, and the merges they carry out.
 
     No chosen cluster is part of another one, and each has at least `least` points, unless the
     tree has fewer. Groups of fewer points that fell out outside of them stay together. The

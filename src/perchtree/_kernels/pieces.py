@@ -1,4 +1,4 @@
-"""What clusters by height consist of where the tree was touched: whole subtrees, by the clusters
+"""What clusters by height consist of where the tree has changed: whole subtrees, by the clusters
 that they were in before."""
 
 import math
@@ -65,7 +65,7 @@ def is_higher(tree: Tree, node: int, distance: float, box: Floats) -> bool:
 
 @kernel
 def is_touched(tree: Tree, node: int, before: Before) -> bool:
-    """Whether an internal node may be another than it was."""
+    """Whether an internal node may have changed."""
     return bool(not is_leaf(tree, node) and tree.nodes[node, TOUCHED] > before.seen[0])
 
 
@@ -107,7 +107,7 @@ def split_leaf(tree: Tree, before: Before, pieces: Pieces, count: int, top: int,
 
 @kernel
 def split_cluster(tree: Tree, before: Before, pieces: Pieces, count: int, top: int) -> int:
-    """The pieces of a cluster: what was not touched is where it was, as a whole."""
+    """The pieces of a cluster: a subtree without changes is where it was, as a whole."""
     node = top
     while node != NONE:
         if is_touched(tree, node, before):

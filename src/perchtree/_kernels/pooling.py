@@ -1,4 +1,4 @@
-"""Heights that never shrink towards the root, by pooling: isotonic regression on a tree.
+"""Heights that never decrease towards the root, by pooling: isotonic regression on a tree.
 
 Where a merge is lower than one below it, both are pooled: each gets the mean over all pairs of
 points that the two bring together. So a few points that lie wrongly inside a large cluster hardly

@@ -6,7 +6,7 @@ from .schema import BY_ID, FAR, LEAF, NEAR, NODE, NONE, Floats, Prepared, Tree
 
 @kernel
 def look_up(tree: Tree, work: Prepared, x: Floats) -> None:
-    """Take the next neighbours as the answer of a search. Their leaves are known only now."""
+    """Use the next neighbours as the answer of a search. Their leaves are known only now."""
     row = work.cursor[0]
     work.cursor[0] = row + 1
     for rank in range(work.ids.shape[1]):

@@ -73,7 +73,7 @@ def lay_out(forest: Forest, root: int, n_points: int) -> int:
 def add_child(forest: Forest, labels: Counts, tallies: Counts, child: int) -> None:
     """Add a light child's classes; note how many pairs of each class meet because of it.
 
-    Columns of `tallies`, one row a class: points so far, points of this child, pairs met here.
+    Columns of `tallies`, one row per class: points so far, points of this child, pairs met here.
     """
     first = forest.offsets[child]
     last = first + forest.sizes[child]
@@ -110,8 +110,8 @@ def meet_at(forest: Forest, labels: Counts, tallies: Counts, node: int, heavy: i
 def sum_purity(forest: Forest, labels: Counts, tallies: Counts, total: Doubles) -> None:
     """Sum the purity of the meeting node over all pairs of one class, into `total[0]`.
 
-    A heavy path is followed from its lowest node up, its counts kept; light children are
-    counted anew. Each point is in at most log2(N) light children: O(N log N).
+    A heavy path is followed from its lowest node up, its counts kept; light children are counted
+    again. Each point is in at most log2(N) light children: O(N log N).
     """
     for top_place in range(forest.order.shape[0]):
         top = forest.order[top_place]

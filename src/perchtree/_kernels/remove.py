@@ -1,4 +1,4 @@
-"""Removing points by their ids: Insert (Algorithm 1) undone, and the wound healed."""
+"""Removing points by their ids: Insert (Algorithm 1) undone, and the tree repaired around it."""
 
 from collections.abc import Callable
 
@@ -86,9 +86,9 @@ def take_out(tree: Tree, point_id: int) -> None:
 def thin_leaf(tree: Tree, leaf: int) -> None:
     """Count one point less in a leaf that has others, and above it.
 
-    Where a collapsed leaf's point was is not known. If it could have been any of the n, the
-    expected mean of the others is the mean of all, and the expected scatter (n - 2) / (n - 1) of
-    it: their sample variance stays, and a single point has none. The box stays as it was.
+    The position of a point in a collapsed leaf is not known. If it could have been any of the n,
+    the expected mean of the others is the mean of all, and the expected scatter (n - 2) / (n - 1)
+    of it: their sample variance stays, and a single point has none. The box stays as it was.
     """
     if not is_point(leaf) and tree.moments.shape[0] > 0:
         size = tree.nodes[leaf, SIZE]
@@ -105,7 +105,7 @@ def thin_leaf(tree: Tree, leaf: int) -> None:
 
 @kernel
 def sort_ids(tree: Tree, leaf: int) -> None:
-    """Sort a collapsed leaf's list of ids, so that each has the next larger one behind it.
+    """Sort a collapsed leaf's list of ids in ascending order.
 
     A merge sort of ever longer runs, by links alone: O(n log n) in no memory. (A list that was
     joined from others begins with its smallest id, but the rest is in no order.)

@@ -10,7 +10,8 @@ from .walk import is_leaf
 
 @kernel
 def revise(tree: Tree, work: Revised, x: Floats) -> None:
-    """Take the next answers that still stand, and compare them with the leaves that have changed.
+    """Take the next answers that are still valid, and compare them with the leaves that have
+    changed.
 
     More answers than are asked for were found. No other unchanged leaf comes before the last of
     them; if the answers now go beyond it, one may belong between them: search again.

@@ -1,7 +1,7 @@
 """RotateRec (Algorithm 2): the walk towards the root that repairs the tree.
 
-The authors' program goes on past an unmasked leaf and stops at the first unmasked internal
-node; balance is checked up to the root. See ARCHITECTURE.md, "As published".
+The authors' program continues past an unmasked leaf and stops at the first unmasked internal node;
+balance is checked up to the root. See docs/how-it-works.md, "As published".
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ repair_balance: Callable[[Tree, Upkeep, int], None]
 
 @kernel
 def ignore_change(tree: Tree, queue: Queue, node: int) -> None:
-    """Without collapsing, nobody needs to know."""
+    """Without collapsing, changes need not be noted."""
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Searches for many rows in the tree as it stands."""
+"""Searches for many rows in the current tree."""
 
 from collections.abc import Callable
 
@@ -23,6 +23,6 @@ def search_rows(tree: Tree, work: AStar, rows: Floats, distances: Floats, leaves
 
 @entry_point
 def probe_rows(tree: Tree, work: AStar, rows: Floats, limit: int) -> None:
-    """Search for each row, but give up after `limit` distances: `work.done` tells the work."""
+    """Search for each row, but give up after `limit` distances; `work.done` counts the work."""
     for row in range(rows.shape[0]):
         limited_astar(tree, work, rows[row], limit)

@@ -55,8 +55,8 @@ def interval_overlap(tree: Tree, node: int, sibling: int, aunt: int) -> bool:
 
 @kernel
 def exactly_masked(tree: Tree, node: int, sibling: int, aunt: int) -> bool:
-    """Equation 1 by exhaustion: a point of `node` is closer to one of the aunt's points than
-    to one of the sibling's."""
+    """Equation 1, evaluated exhaustively: a point of `node` is closer to one of the aunt's points
+    than to one of the sibling's."""
     x = first_leaf(tree, node)
     while x != NONE:
         farthest = ZERO
@@ -83,7 +83,8 @@ def local_balance(size: int, other: int) -> float:
 
 @kernel
 def improves_ratio(tree: Tree, node: int, sibling: int, aunt: int) -> bool:
-    """Condition 1 of section 4.1 by Definition 3: the two nodes that change gain in balance."""
+    """Condition 1 of section 4.1 by Definition 3: the balance of the two nodes that change
+    improves."""
     size = tree.nodes[node, SIZE]
     other = tree.nodes[sibling, SIZE]
     outer = tree.nodes[aunt, SIZE]

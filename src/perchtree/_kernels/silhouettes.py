@@ -1,4 +1,4 @@
-"""How much nearer each point is to its own cluster than to the next, by heights of a tree."""
+"""How much closer each point is to its own cluster than to the next one, by heights of a tree."""
 
 from .jit import entry_point
 from .schema import NONE, Bools, Counts, Doubles

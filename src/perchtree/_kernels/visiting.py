@@ -1,7 +1,7 @@
 """Comparing rows with the points in the cells that are opened for them.
 
 Cells are visited one after the other, each once for all rows that opened it: points that are
-scattered over the memory are fetched once, and ahead of time.
+scattered in memory are fetched once, and ahead of time.
 """
 
 from typing import NamedTuple
@@ -55,7 +55,7 @@ class Batch(NamedTuple):
 
 @kernel
 def offer(near: Floats, ids: Ints, distance: np.float32, point_id: int) -> None:
-    """Take a point among a row's best if it belongs there."""
+    """Add a point to a row's best if it belongs there."""
     last = near.shape[0] - 1
     if precedes(distance, distance, point_id, near[last], near[last], ids[last]):
         offer_point(near, ids, distance, point_id)

@@ -40,7 +40,7 @@ def has_aunt(tree: Tree, node: int) -> bool:
 
 @kernel
 def lowest_common(tree: Tree, a: int, b: int) -> int:
-    """The lowest node that holds both. Sizes grow on the way up, so the smaller one climbs."""
+    """The lowest node that holds both. Sizes grow towards the root, so the smaller one climbs."""
     while a != b:
         if tree.nodes[a, SIZE] <= tree.nodes[b, SIZE]:
             a = tree.nodes[a, PARENT]
