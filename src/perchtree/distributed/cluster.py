@@ -88,6 +88,7 @@ def _connect(ray: Any, address: str, n_jobs: int | None) -> None:
         try:
             with _silenced():
                 ray.init(address=address, **quiet)
+            _hush()
             return
         except Exception as error:  # where a machine is too busy to start it, just that
             ray.shutdown()
@@ -96,6 +97,14 @@ def _connect(ray: Any, address: str, n_jobs: int | None) -> None:
             if attempts_left == 0 or is_final:
                 raise ConnectionError(_why_not(address, error)) from None
         time.sleep(_ATTEMPT_SECONDS)
+
+
+def _hush() -> None:
+    """Keep away what Ray says about each worker that is lost; no option of its own does that."""
+    with contextlib.suppress(ImportError):
+        from ray._private import worker
+
+        worker.print_to_stdstream = lambda *_args, **_more: None
 
 
 @contextlib.contextmanager
