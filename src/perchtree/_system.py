@@ -27,8 +27,8 @@ if _libc is not None:
 def allocate(descriptor: int, n_bytes: int) -> None:
     """Let a file that is about to be written have its place on the disk, if that can be had.
 
-    Replacing a file of 500 MB then took half the time. (Not `os.posix_fallocate`: where a file system cannot do it,
-    the C library writes to every block instead.)
+    Replacing a file of 500 MB then took half the time. (Not `os.posix_fallocate`: where a file
+    system cannot do it, the C library writes to every block instead.)
     """
     if _libc is not None:
         _libc.fallocate(descriptor, 0, ctypes.c_int64(0), ctypes.c_int64(n_bytes))
