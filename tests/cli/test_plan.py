@@ -84,11 +84,11 @@ def test_axes_of_one_machine():
     assert axes_of_one_machine(60_000) == (3, 60_000 + 2048 + 8192 + 32_768)
 
 
-def test_two_threads_search_on_one_machine():
+def test_four_threads_search_on_one_machine():
     """A batch has no more blocks than that; others are free for the tree."""
-    one, two, many = (
-        exact_plan(CONSTANTS, 10**6, 384, n, held=2**33, many=False) for n in (1, 2, 16)
+    one, four, many = (
+        exact_plan(CONSTANTS, 10**6, 384, n, held=2**33, many=False) for n in (1, 4, 16)
     )
-    assert one.search > two.search
-    assert two.search == many.search
-    assert two.seconds > many.seconds
+    assert one.search > four.search
+    assert four.search == many.search
+    assert four.seconds > many.seconds

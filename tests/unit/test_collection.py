@@ -237,11 +237,11 @@ def test_a_file_has_one_state_of_the_tree(tmp_path):
     collection, path = made(), tmp_path / "records.perch"
     before, save_tree, writers = known(collection), module.save_tree, []
 
-    def save_slowly(*arguments):
+    def save_slowly(*arguments, **settings):
         writers.extend(start(lambda: collection.tree.insert([[40.0, 40.0]])))
         writers[0].join(0.2)
         join(start(lambda: collection.nearest(X)))
-        save_tree(*arguments)
+        save_tree(*arguments, **settings)
 
     with mock.patch.object(module, "save_tree", save_slowly):
         collection.save(path)

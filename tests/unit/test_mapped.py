@@ -108,6 +108,7 @@ def test_memory_that_cannot_be_had(tmp_path):
     assert np.array_equal(growing.array, rows)
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("mode", [{"search": "cells"}, {}, {"linkage": "box", "search": "astar"}])
 def test_a_mapped_tree_is_the_same_tree(tmp_path, mode, monkeypatch):
     """Through inserts, copies, removals and questions, however often pages are let go of."""
