@@ -42,7 +42,7 @@ def test_more_accurate_trees(results, add):
     (paper,) = lines(text, "“Constructs more accurate trees")
     assert "Holds here on 1 of 2" in paper
     assert "covtype 0.450 against 0.460 (MB-HAC-Cent. (5K)); letter 0.400 against 0.300" in paper
-    (ours,) = lines(text, "And ours")
+    (ours,) = lines(text, "Our own claim")
     assert "**Holds here.**" in ours
 
 
@@ -82,7 +82,7 @@ def test_scaling(results, add):
     assert "PERCH 1.0 (1.0), PERCH, A* 50.0 (50.0)" in over
     (n,) = lines(text, "both N and K”: N")
     assert "**Holds here.**" in n
-    assert "10 microseconds an insert at 10,000 points, 10 at 40,000, depth 20" in n
+    assert "10 microseconds per insert at 10,000 points, 10 at 40,000, depth 20" in n
 
 
 def test_perfect_purity(results, add):
@@ -99,7 +99,7 @@ def test_differences_have_the_reason_of_their_data(results, add):
     add(Run("covtype", None, "HKMeans"), purity=0.441)
     text = claims.differences(results, SCALE)
     assert "- digits, PERCH, purity: 0.700 here, 0.614 there; 200 of the 1,797 digits" in text
-    assert "- covtype, PERCH, purity: 0.300 here, 0.450 there; we know no reason." in text
+    assert "- covtype, PERCH, purity: 0.300 here, 0.450 there; the reason is unknown." in text
     assert "HKMeans" not in text
 
 
