@@ -101,7 +101,7 @@ class Mapped:
 
     @property
     def scattered(self) -> int:
-        """The same, as rows that are far from each other."""
+        """How many rows, far from each other, may be read before `have_read` should be called."""
         return max(1, self.step // max(_AROUND, self._row_bytes))
 
     def have_read(self) -> None:
